@@ -8,6 +8,9 @@ from dataclasses import dataclass, field, fields
 from typing import Literal, get_args, get_type_hints
 
 import polars as pl
+from polars._typing import PolarsDataType
+
+from fitmart.estimator.frames import schema
 
 Component = Literal["embedding", "attention", "mlp", "experts", "router", "norm", "lm_head", "vision", "audio", "mtp"]
 CacheKind = Literal["full", "sliding", "chunked", "mla", "linear_state", "conv_state", "cross", "indexer"]
@@ -119,44 +122,40 @@ class AnatomyError(ValueError):
     """A config from which no anatomy can be made; the message is one clear line for the user."""
 
 
-TENSOR_SCHEMA = pl.Schema(
-    {
-        "model_id": pl.String,
-        "component": pl.String,
-        "tensor": pl.String,
-        "rows": pl.Int64,
-        "columns": pl.Int64,
-        "layer_ids": pl.List(pl.Int32),
-        "layer_count": pl.Int64,
-        "copies": pl.Int64,
-        "params": pl.Int64,
-        "tp_axis": pl.String,
-        "tp_max_shards": pl.Int64,
-        "is_in_memory": pl.Boolean,
-        "is_stored": pl.Boolean,
-        "stored_format": pl.String,
-    }
+TENSOR_SCHEMA = schema(
+    model_id=pl.String,
+    component=pl.String,
+    tensor=pl.String,
+    rows=pl.Int64,
+    columns=pl.Int64,
+    layer_ids=pl.List(pl.Int32),
+    layer_count=pl.Int64,
+    copies=pl.Int64,
+    params=pl.Int64,
+    tp_axis=pl.String,
+    tp_max_shards=pl.Int64,
+    is_in_memory=pl.Boolean,
+    is_stored=pl.Boolean,
+    stored_format=pl.String,
 )
 
-CACHE_SCHEMA = pl.Schema(
-    {
-        "model_id": pl.String,
-        "kind": pl.String,
-        "layer_ids": pl.List(pl.Int32),
-        "layer_count": pl.Int64,
-        "window_tokens": pl.Int64,
-        "tokens_per_entry": pl.Int64,
-        "elements_per_token": pl.Int64,
-        "fixed_elements": pl.Int64,
-        "kv_heads": pl.Int64,
-        "key_dim": pl.Int64,
-        "value_dim": pl.Int64,
-        "state_heads": pl.Int64,
-        "state_key_dim": pl.Int64,
-        "state_value_dim": pl.Int64,
-        "conv_channels": pl.Int64,
-        "conv_kernel": pl.Int64,
-    }
+CACHE_SCHEMA = schema(
+    model_id=pl.String,
+    kind=pl.String,
+    layer_ids=pl.List(pl.Int32),
+    layer_count=pl.Int64,
+    window_tokens=pl.Int64,
+    tokens_per_entry=pl.Int64,
+    elements_per_token=pl.Int64,
+    fixed_elements=pl.Int64,
+    kv_heads=pl.Int64,
+    key_dim=pl.Int64,
+    value_dim=pl.Int64,
+    state_heads=pl.Int64,
+    state_key_dim=pl.Int64,
+    state_value_dim=pl.Int64,
+    conv_channels=pl.Int64,
+    conv_kernel=pl.Int64,
 )
 
 
@@ -195,14 +194,14 @@ _COUNTS = (
     "params_mtp",
     "stored_params",
 )
-_DTYPES = {int: pl.Int64, str: pl.String, bool: pl.Boolean}
+_DTYPES: dict[type, PolarsDataType] = {int: pl.Int64, str: pl.String, bool: pl.Boolean}
 _FACTS = tuple(f.name for f in fields(ModelFacts) if f.name != "extras")
 
 
 def _fact_schema() -> pl.Schema:
     hints = get_type_hints(ModelFacts)
     scalar = {name: (get_args(hints[name]) or (hints[name],))[0] for name in _FACTS}  # `int | None` is an int column
-    return pl.Schema({n: _DTYPES[t] for n, t in scalar.items()} | dict.fromkeys(_COUNTS, pl.Int64))
+    return schema(**{n: _DTYPES[t] for n, t in scalar.items()}, **dict.fromkeys(_COUNTS, pl.Int64))
 
 
 MODEL_SCHEMA = _fact_schema()
