@@ -8,7 +8,7 @@ from polars._typing import PolarsDataType
 
 
 class FrameError(ValueError):
-    """A frame that lacks a column of its stage, or holds one of another type: a programming error, named in one line."""
+    """A frame that lacks a column of its stage, or holds one of another type: a programming error."""
 
 
 def schema(**columns: PolarsDataType) -> pl.Schema:
@@ -47,7 +47,8 @@ GPU_SCHEMA = schema(
     vendor=pl.String,
     gpu_architecture=pl.String,
     form_factor=pl.String,
-    memory_bytes=pl.Int64,  # what the driver (torch) shows as total
+    memory_bytes=pl.Int64,  # what the driver shows (nvidia-smi: total)
+    torch_memory_bytes=pl.Int64,  # what the CUDA/HIP runtime gives to torch: what vLLM budgets
     marketed_memory_gb=pl.Float64,
     bandwidth_bytes_per_s=pl.Float64,
     fp32_flop_per_s=pl.Float64,
