@@ -10,6 +10,7 @@ from typing import Literal, get_args, get_type_hints
 import polars as pl
 from polars._typing import PolarsDataType
 
+from fitmart.estimator.errors import FitmartError
 from fitmart.estimator.frames import schema
 
 Component = Literal["embedding", "attention", "mlp", "experts", "router", "norm", "lm_head", "vision", "audio", "mtp"]
@@ -118,7 +119,7 @@ class Anatomy:
     caches: tuple[Cache, ...]
 
 
-class AnatomyError(ValueError):
+class AnatomyError(FitmartError):
     """A config from which no anatomy can be made; the message is one clear line for the user."""
 
 

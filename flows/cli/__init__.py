@@ -5,7 +5,7 @@ import sys
 
 import click
 
-from fitmart.flows.cli.failure import Failure
+from fitmart.estimator.errors import FitmartError
 
 # name -> one line of help, so that `fitmart --help` imports nothing heavy.
 COMMANDS = {
@@ -58,6 +58,6 @@ def main(argv: list[str] | None = None) -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(1)
-    except Failure as error:
+    except FitmartError as error:
         click.echo(f"fitmart: {error}", err=True)
         sys.exit(1)
