@@ -1,0 +1,53 @@
+"""Does it fit: from an engine's memory figures to a verdict and the one reason that limits it."""
+
+import polars as pl
+
+VERDICTS = ("fits", "tight", "no", "unknown")
+LIMITS = ("weights", "kv_cache", "context", "tp_divisibility", "unsupported", "unknown")
+# Support states under which an engine runs a precision on an architecture at all (engine_support.csv).
+RUNS = ("native", "weight_only", "emulated", "plugin")
+
+
+def limited_by() -> pl.Expr:
+    """What stands in the way, in the order in which a user would meet it; null where nothing does.
+
+    Reads `support`, `limited_by` (an engine's own refusal), `context_tokens`, `extended_context_tokens`,
+    `kv_available_bytes_high` and `sequence_kv_bytes` (one GPU). Memory is judged by the favourable end of the band:
+    what does not fit even there is a no.
+    """
+    return (
+        pl.when(pl.col("support") == "unsupported")
+        .then(pl.lit("unsupported"))
+        .when(pl.col("limited_by") == "tp_divisibility")
+        .then(pl.lit("tp_divisibility"))
+        .when(pl.col("kv_available_bytes_high") <= 0)
+        .then(pl.lit("weights"))
+        .when(pl.col("context_tokens") > pl.col("extended_context_tokens"))
+        .then(pl.lit("context"))
+        .when(pl.col("sequence_kv_bytes") > pl.col("kv_available_bytes_high"))
+        .then(pl.lit("kv_cache"))
+        .when(pl.col("kv_available_bytes_high").is_null() | (pl.col("support") == "unknown"))
+        .then(pl.lit("unknown"))
+        .otherwise(pl.lit(None, pl.String))
+    )
+
+
+def verdict() -> pl.Expr:
+    """fits, tight (the band of the overhead straddles the budget), no, or unknown; reads `limited_by` of `limited_by()`."""
+    return (
+        pl.when(pl.col("limited_by") == "unknown")
+        .then(pl.lit("unknown"))
+        .when(pl.col("limited_by").is_not_null())
+        .then(pl.lit("no"))
+        .when(pl.col("sequence_kv_bytes") <= pl.col("kv_available_bytes_low"))
+        .then(pl.lit("fits"))
+        .otherwise(pl.lit("tight"))
+    )
+
+
+def with_verdict(memory: pl.DataFrame) -> pl.DataFrame:
+    """Add `limited_by`, `verdict` and `headroom_bytes` (all GPUs: what stays free beside one user) to engine memory."""
+    return memory.with_columns(limited_by=limited_by()).with_columns(
+        verdict=verdict(),
+        headroom_bytes=(pl.col("kv_available_bytes") - pl.col("sequence_kv_bytes")) * pl.col("gpu_count"),
+    )
