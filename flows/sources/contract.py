@@ -10,9 +10,9 @@ A network source is a module of `flows/sources/{models,prices,tokens}` with
     parse(content, seen_at, name) -> records
 
 `fetch` asks and interprets nothing; what it returns is landed as received. A generator is landed in batches as it goes,
-so a killed run goes on where it stopped; a list is landed whole or not at all. It raises TransientError or TerminalError
-(flows/http.py) and nothing is retried but the first. `parse` is pure and runs at build. It is given the payload's name for
-sources whose files do not say what they are.
+so that a killed run goes on where it stopped; a list is landed whole or not at all. Failures are the errors of
+flows/errors.py, of which only TransientError is retried. `parse` is pure and runs at build; the payload's name is for
+sources whose files do not say what they are. Neither a name nor a URL may hold a key: both are kept.
 """
 
 from collections.abc import Callable, Iterable, Mapping
