@@ -70,6 +70,7 @@ class Cache:
     state_value_dim: int = 0
     conv_channels: int = 0  # conv_state: channels × (kernel - 1) elements
     conv_kernel: int = 0
+    state_element_bytes: int = 2  # linear_state: bytes an engine keeps per element (4 where the config says float32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +158,7 @@ CACHE_SCHEMA = schema(
     state_value_dim=pl.Int64,
     conv_channels=pl.Int64,
     conv_kernel=pl.Int64,
+    state_element_bytes=pl.Int64,
 )
 
 
