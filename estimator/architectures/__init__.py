@@ -1,0 +1,24 @@
+"""config.json → Anatomy: one file a family group, found by `model_type`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fitmart.estimator.anatomy import Anatomy
+from fitmart.estimator.architectures import deepseek, llama_like, moe  # noqa: F401  (they register their families)
+from fitmart.estimator.architectures.config import Reads
+from fitmart.estimator.architectures.reader import read_anatomy
+
+
+def parse_config(model_id: str, config: Mapping[str, Any], *, quant_config: Mapping[str, Any] | None = None) -> Anatomy:
+    """The anatomy that a config.json describes.
+
+    `quant_config`: the side file hf_quant_config.json of ModelOpt repositories. Raises AnatomyError with one line.
+    """
+    return read_anatomy(model_id, config, Reads())
+
+
+def fields_read(config: Mapping[str, Any]) -> dict[str, Any]:
+    """`config` with exactly the fields that parsing it reads; parsing the result gives the same anatomy."""
+    reads = Reads()
+    read_anatomy("", config, reads)
+    return reads.trim(config)
