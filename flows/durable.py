@@ -1,0 +1,82 @@
+"""Files that a kill or a power cut leaves whole: temporary name, fsync, rename, fsync of the folder."""
+
+import os
+import uuid
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from fitmart.estimator.errors import FitmartError
+
+TEMPORARY = ".tmp-"
+
+
+class StorageError(FitmartError):
+    """The data folder could not be written or read; the message names the file."""
+
+
+def make_folder(folder: Path) -> None:
+    """Create `folder` and what is above it, durably."""
+    if folder.is_dir():
+        return
+    make_folder(folder.parent)
+    try:
+        folder.mkdir(exist_ok=True)
+        sync_folder(folder.parent)
+    except OSError as error:
+        raise StorageError(f"cannot create the folder {folder}: {error.strerror}") from error
+
+
+def write_durably(path: Path, write: Callable[[Path], None]) -> None:
+    """`write` a temporary file beside `path` and give it that name when it is on the disk."""
+    make_folder(path.parent)
+    temporary = path.with_name(f"{TEMPORARY}{os.getpid()}-{uuid.uuid4().hex[:12]}")
+    try:
+        write(temporary)
+        with temporary.open("rb") as handle:
+            os.fsync(handle.fileno())
+        os.replace(temporary, path)
+        sync_folder(path.parent)
+    except OSError as error:
+        raise StorageError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def append_line(path: Path, line: str) -> None:
+    """Append one line in one write. A line torn by an earlier kill is closed first, so that it harms no other."""
+    make_folder(path.parent)
+    try:
+        is_new = not path.exists()
+        with path.open("ab+") as handle:
+            end = handle.seek(0, os.SEEK_END)
+            if end and os.pread(handle.fileno(), 1, end - 1) != b"\n":
+                line = "\n" + line
+            handle.write(line.encode() + b"\n")
+            handle.flush()
+            os.fsync(handle.fileno())
+        if is_new:
+            sync_folder(path.parent)
+    except OSError as error:
+        raise StorageError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def sync_folder(folder: Path) -> None:
+    """Make renames and removals in `folder` durable."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def remove_files(folder: Path, names: Iterable[str]) -> None:
+    """Remove files of `folder`, durably."""
+    for name in names:
+        (folder / name).unlink(missing_ok=True)
+    sync_folder(folder)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove the temporary files of killed runs. Only for the one writer of `folder`."""
+    for leftover in folder.glob(f"{TEMPORARY}*"):
+        leftover.unlink(missing_ok=True)
