@@ -33,7 +33,7 @@ def limited_by() -> pl.Expr:
 
 
 def verdict() -> pl.Expr:
-    """fits, tight (the band of the overhead straddles the budget), no, or unknown; reads `limited_by` of `limited_by()`."""
+    """fits, tight (the band of the overhead straddles the budget), no, or unknown; after `limited_by()`."""
     return (
         pl.when(pl.col("limited_by") == "unknown")
         .then(pl.lit("unknown"))
