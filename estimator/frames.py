@@ -50,6 +50,7 @@ GPU_SCHEMA = schema(
     memory_bytes=pl.Int64,  # what the driver shows (nvidia-smi: total)
     torch_memory_bytes=pl.Int64,  # what the CUDA/HIP runtime gives to torch: what vLLM budgets
     marketed_memory_gb=pl.Float64,
+    memory_type=pl.String,  # HBM3, GDDR6X, LPDDR5X, …
     bandwidth_bytes_per_s=pl.Float64,
     fp32_flop_per_s=pl.Float64,
     fp16_flop_per_s=pl.Float64,
@@ -121,4 +122,55 @@ ENGINE_MEMORY_SCHEMA = schema(
     required_bytes_high=pl.Int64,
     taken_bytes=pl.Int64,  # what the engine grabs, all GPUs
     limited_by=pl.String,  # weights, kv_cache, context, tp_divisibility, unsupported, unknown; null: it starts
+)
+
+# The weights of one model at one precision, whole. The parts add up to weights_total_bytes, except that the vision
+# and audio towers of a GGUF are a file of their own (mmproj): vision_bytes then stands beside the total.
+FOOTPRINT_SCHEMA = schema(
+    model_id=pl.String,
+    precision_id=pl.String,
+    engine_version=pl.String,  # as asked; picks the era of llama.cpp's rules, else unused
+    imatrix=pl.Boolean,  # as asked
+    weights_total_bytes=pl.Int64,  # in memory
+    file_bytes=pl.Int64,  # on disk
+    file_bytes_low=pl.Int64,  # 80 % band; equal to file_bytes where a rule decides
+    file_bytes_high=pl.Int64,
+    embedding_bytes=pl.Int64,
+    attention_bytes=pl.Int64,
+    mlp_bytes=pl.Int64,
+    experts_bytes=pl.Int64,
+    norm_bytes=pl.Int64,  # norms and routers
+    lm_head_bytes=pl.Int64,
+    vision_bytes=pl.Int64,  # vision and audio
+    basis=pl.String,  # stored, derived, typical, assumed
+    error=pl.String,  # why there is no figure
+)
+
+# The fullest GPU's share of the weights.
+WEIGHT_SHARD_SCHEMA = schema(
+    model_id=pl.String,
+    precision_id=pl.String,
+    tensor_parallel=pl.Int64,
+    pipeline_parallel=pl.Int64,
+    expert_parallel=pl.Int64,
+    weights_bytes=pl.Int64,
+    error=pl.String,
+)
+
+# The tensors of a GGUF file: one row for the layers of a tensor that have the same type.
+GGUF_TENSOR_SCHEMA = schema(
+    model_id=pl.String,
+    precision_id=pl.String,
+    engine_version=pl.String,
+    imatrix=pl.Boolean,
+    component=pl.String,
+    role=pl.String,  # llama.cpp's tensor name without blk.N. and .weight: attn_v, ffn_down_exps, token_embd, output
+    tensor=pl.String,  # the checkpoint's name it comes from
+    layer_ids=pl.List(pl.Int32),  # empty: exists once, outside the layers
+    ggml_type=pl.String,
+    rows=pl.Int64,
+    columns=pl.Int64,  # row length, along which blocks run
+    copies=pl.Int64,  # experts of a stack
+    layer_bytes=pl.Int64,  # of one layer, all copies
+    total_bytes=pl.Int64,
 )

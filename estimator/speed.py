@@ -42,7 +42,8 @@ WORKLOAD_SCHEMA = schema(
     bandwidth_bytes_per_s=pl.Float64,  # one GPU
     peak_flop_per_s=pl.Float64,  # one GPU, of the kernels that this engine uses for these weights
     gpus=pl.Int64,  # that work on one token at once (tensor parallel)
-    batch=pl.Int64,
+    batch=pl.Int64,  # sequences decoded at once: for the speed of one of them
+    throughput_batch=pl.Int64,  # sequences served at once: for the speed of all
     input_tokens=pl.Int64,
     output_tokens=pl.Int64,
     cached_tokens=pl.Int64,
@@ -153,34 +154,29 @@ def with_speed(workloads: pl.DataFrame, coefficients: pl.DataFrame) -> pl.DataFr
 
     Adds decode_tokens_per_s (one user at that batch), prefill_tokens_per_s, ttft_ms (one unloaded request),
     throughput_tokens_per_s (output tokens of all users over the whole request), each with _low and _high, and the
-    linear terms of the step at that batch: decode_fixed_s, decode_s_per_user, decode_s_per_kv_token,
+    linear terms of a step of the served batch: decode_fixed_s, decode_s_per_user, decode_s_per_kv_token,
     prefill_s_per_token. Null where bandwidth or peak is not known.
     """
     rows = _with_coefficients(workloads, coefficients)
-    batch = pl.col("batch").cast(pl.Float64)
-    one = pl.lit(1.0)
-    zero = pl.lit(0.0)
+    batch, served = (pl.col(c).cast(pl.Float64) for c in ("batch", "throughput_batch"))
+    one, none = pl.lit(1.0), pl.lit(0.0)
     rows = rows.with_columns(
-        step=decode_step_s(batch), prompt=prefill_s(one), prompts=prefill_s(batch), context=_context_tokens()
-    ).with_columns(
-        decode_fixed_s=decode_step_s(batch) - batch * (decode_step_s(one) - decode_step_s(zero) - _expert_growth()),
+        step=decode_step_s(batch),
+        prompt=prefill_s(one),
+        request=prefill_s(served) + pl.col("output_tokens") * decode_step_s(served),
+        per_sequence=decode_step_s(one) - decode_step_s(none) - _expert_growth(),
+        decode_s_per_kv_token=_kv_token_s(),
     )
     rows = rows.with_columns(
-        decode_s_per_kv_token=pl.col("kv_bytes_per_sequence")
-        / pl.col("context")
-        / (pl.col("bandwidth_bytes_per_s") * pl.col("gpus"))
-        * pl.col("kv"),
+        decode_fixed_s=decode_step_s(served) - served * pl.col("per_sequence"),
+        decode_s_per_user=pl.col("per_sequence") - pl.col("decode_s_per_kv_token") * _context_tokens(),
         prefill_s_per_token=pl.col("prompt") / pl.col("input_tokens").clip(1),
-        request=pl.col("prompts") + pl.col("output_tokens") * pl.col("step"),
-    ).with_columns(
-        decode_s_per_user=(pl.col("step") - pl.col("decode_fixed_s")) / batch
-        - pl.col("decode_s_per_kv_token") * pl.col("context"),
     )
     figures = {
         "decode_tokens_per_s": (1 / pl.col("step"), "decode", False),
         "prefill_tokens_per_s": (pl.col("input_tokens") / pl.col("prompt"), "prefill", False),
         "ttft_ms": (pl.col("prompt") * 1e3, "prefill", True),
-        "throughput_tokens_per_s": (batch * pl.col("output_tokens") / pl.col("request"), "e2e", False),
+        "throughput_tokens_per_s": (served * pl.col("output_tokens") / pl.col("request"), "e2e", False),
     }
     columns = []
     for name, (value, kind, is_time) in figures.items():
@@ -191,7 +187,13 @@ def with_speed(workloads: pl.DataFrame, coefficients: pl.DataFrame) -> pl.DataFr
             (value * high if is_time else value / low).alias(f"{name}_high"),
         ]
     bands = [f"band_{side}_{kind}" for kind in KINDS for side in ("low", "high")]
-    return rows.with_columns(columns).drop(*TERMS, *bands, "step", "prompt", "prompts", "context", "request")
+    return rows.with_columns(columns).drop(*TERMS, *bands, "step", "prompt", "request", "per_sequence")
+
+
+def _kv_token_s() -> pl.Expr:
+    """Seconds that one token more in the caches adds to a step."""
+    rate = pl.col("bandwidth_bytes_per_s") * pl.col("gpus")
+    return pl.col("kv_bytes_per_sequence") / _context_tokens() / rate * pl.col("kv")
 
 
 def _context_tokens() -> pl.Expr:

@@ -9,6 +9,7 @@ CREATE TABLE gpu (
     memory_bytes BIGINT NOT NULL,
     memory_basis VARCHAR,
     marketed_memory_gb DOUBLE,
+    memory_type VARCHAR,
     bandwidth_bytes_per_s DOUBLE,
     fp32_flop_per_s DOUBLE,
     fp16_flop_per_s DOUBLE,
@@ -47,6 +48,7 @@ COMMENT ON COLUMN gpu.form_factor IS 'SXM, PCIe, OAM, laptop, SoC, …; source: 
 COMMENT ON COLUMN gpu.memory_bytes IS 'Memory the driver shows [bytes]; source: driver logs, else scaled (memory_basis)';
 COMMENT ON COLUMN gpu.memory_basis IS 'How memory_bytes is known: measured, published, scaled, assumed; source: seed';
 COMMENT ON COLUMN gpu.marketed_memory_gb IS 'Memory on the box [GB]; source: vendor';
+COMMENT ON COLUMN gpu.memory_type IS 'HBM3, GDDR6X, LPDDR5X, …; source: data sheet';
 COMMENT ON COLUMN gpu.bandwidth_bytes_per_s IS 'Memory bandwidth [bytes/s]; source: data sheet';
 COMMENT ON COLUMN gpu.fp32_flop_per_s IS 'Dense FP32 rate [FLOP/s]; source: data sheet';
 COMMENT ON COLUMN gpu.fp16_flop_per_s IS 'Dense FP16 tensor rate [FLOP/s]; source: data sheet';
