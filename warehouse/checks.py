@@ -6,7 +6,7 @@ from typing import Any
 
 import duckdb
 
-from fitmart.warehouse.errors import CheckError, first_line
+from fitmart.warehouse.errors import CheckError, one_line
 from fitmart.warehouse.sqlfiles import sql_files
 
 _SHOWN = 3
@@ -44,5 +44,5 @@ def _run(con: duckdb.DuckDBPyConnection, path: Path) -> Failure | None:
         names = [column[0] for column in cursor.description or []]
         rows = cursor.fetchall()
     except duckdb.Error as error:
-        raise CheckError(f"check {path.stem} cannot run: {first_line(error)}") from None
+        raise CheckError(f"check {path.stem} cannot run: {one_line(error)}") from None
     return Failure(path.stem, [dict(zip(names, row, strict=True)) for row in rows]) if rows else None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import duckdb
 
-from fitmart.warehouse.errors import CatalogError, first_line
+from fitmart.warehouse.errors import CatalogError, one_line
 
 CATALOG = "fitmart.duckdb"
 STORAGE_VERSION = "v1.1.0"  # opens in DuckDB clients from 1.1 on
@@ -66,7 +66,7 @@ def _open(path: Path, config: Config) -> duckdb.DuckDBPyConnection:
 
 
 def _cannot_open(path: Path, error: duckdb.Error) -> str:
-    line = first_line(error)
+    line = one_line(error)
     if "lock" in line.lower():
         return f"{path} is locked by another program that writes to it; close that program and try again"
     if isinstance(error, duckdb.IOException) and "permission denied" in line.lower():
@@ -88,7 +88,7 @@ def open_builder(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
             con.execute(f"SET temp_directory = {quoted(f'{path}.tmp')}")
             con.execute(f"ATTACH {quoted(path)} AS catalog (STORAGE_VERSION '{STORAGE_VERSION}')")
         except (OSError, duckdb.Error) as error:
-            raise CatalogError(f"cannot write {path}: {first_line(error)}") from None
+            raise CatalogError(f"cannot write {path}: {one_line(error)}") from None
         con.execute("USE catalog")
         yield con
         con.execute("CHECKPOINT catalog")

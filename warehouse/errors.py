@@ -15,8 +15,9 @@ class QueryError(CatalogError):
     """A statement that the guard refuses or the catalog cannot answer."""
 
 
-def first_line(error: Exception) -> str:
-    """The first line of DuckDB's message, without its own class name in front."""
-    line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+def one_line(error: Exception) -> str:
+    """DuckDB's message on one line: without its class in front, without the excerpt of the statement behind."""
+    kept = str(error).strip().split("\nLINE ", 1)[0]
+    line = " ".join(kept.split()) or type(error).__name__
     head, separator, rest = line.partition(" Error: ")
     return rest if separator and head.replace(" ", "").isalpha() else line

@@ -12,7 +12,7 @@ import duckdb
 import polars as pl
 
 from fitmart.warehouse.connection import quoted
-from fitmart.warehouse.errors import CatalogError, first_line
+from fitmart.warehouse.errors import CatalogError, one_line
 from fitmart.warehouse.marts import partition_key
 from fitmart.warehouse.sqlfiles import sql_files, sql_hash
 
@@ -59,7 +59,7 @@ def load_partitions(con: duckdb.DuckDBPyConnection, table: str, paths: Sequence[
     try:
         names = [str(row[0]) for row in con.execute(f"DESCRIBE SELECT * FROM {files}").fetchall()]
     except duckdb.Error as error:
-        raise CatalogError(f"table {table}: {first_line(error)}") from None
+        raise CatalogError(f"table {table}: {one_line(error)}") from None
     _must_exist(con, table, names)
     threads = con.execute("SELECT current_setting('threads')").fetchall()[0][0]
     con.execute("SET threads = 1")
@@ -81,7 +81,7 @@ def create_views(con: duckdb.DuckDBPyConnection) -> None:
                 con.execute(path.read_text(encoding="utf-8"))
             except duckdb.CatalogException as error:
                 later.append(path)
-                failures.append(f"{path.name}: {first_line(error)}")
+                failures.append(f"{path.name}: {one_line(error)}")
         if len(later) == len(waiting):
             raise CatalogError("; ".join(failures))
         waiting = later
@@ -143,4 +143,4 @@ def _insert(con: duckdb.DuckDBPyConnection, table: str, origin: str) -> None:
     try:
         con.execute(f"INSERT INTO {table} BY NAME SELECT * FROM {origin}")
     except duckdb.Error as error:
-        raise CatalogError(f"table {table}: {first_line(error)}") from None
+        raise CatalogError(f"table {table}: {one_line(error)}") from None
