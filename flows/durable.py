@@ -26,7 +26,7 @@ def make_folder(folder: Path) -> None:
         raise StorageError(f"cannot create the folder {folder}: {error.strerror}") from error
 
 
-def write_durably(path: Path, write: Callable[[Path], None]) -> None:
+def write_durably(path: Path, write: Callable[[Path], object]) -> None:
     """`write` a temporary file beside `path` and give it that name when it is on the disk."""
     make_folder(path.parent)
     temporary = path.with_name(f"{TEMPORARY}{os.getpid()}-{uuid.uuid4().hex[:12]}")

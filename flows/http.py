@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from fitmart.flows.errors import SourceError, TerminalError, TransientError, UnreachableError
-from fitmart.flows.reach import Reach
+from fitmart.flows.reach import CONNECT_S, Reach
 from fitmart.flows.settings import Settings
 
 __all__ = ["Http", "Memory", "SourceError", "TerminalError", "TransientError", "UnreachableError", "retrying"]
@@ -27,10 +27,8 @@ __all__ = ["Http", "Memory", "SourceError", "TerminalError", "TransientError", "
 Expect = Literal["json", "csv", "any"]
 T = TypeVar("T")
 TRANSIENT_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
-CONNECT_S = 5.0
 FIRST_WAIT_S = 0.5
 MAX_REDIRECTS = 5
-CHUNK_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +182,7 @@ class Http:
                 self.reach.answered()
                 _check_status(place, response)
                 content = bytearray()
-                for chunk in response.iter_bytes(CHUNK_BYTES):
+                for chunk in response.iter_bytes():  # as it comes, so that a dripping answer is seen
                     content += chunk
                     if len(content) > cap:
                         raise TerminalError(f"{place}: more than the {cap:,} bytes allowed for one answer")

@@ -9,6 +9,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from fitmart.flows.errors import TransientError, UnreachableError
 
+CONNECT_S = 5.0
 RESOLVE_S = 5.0  # getaddrinfo has no time-out of its own and may take half a minute
 LOST_HOSTS = 2  # so many hosts out of reach while none has answered: the network is not there
 
@@ -36,6 +37,18 @@ class Reach:
             self._resolve(host)
         with self._lock:
             self._resolved.add(host)
+
+    def probe(self, url: str) -> None:
+        """`check`, and open a connection: for clients that would try for a minute."""
+        self.check(url)
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        if _has_proxy(url, host):
+            return
+        try:
+            socket.create_connection((host, parts.port or (443 if parts.scheme == "https" else 80)), CONNECT_S).close()
+        except OSError as error:
+            raise self.lost(url, f"no connection ({error.strerror or error})") from error
 
     def answered(self) -> None:
         """Some host has answered: the network is there, and what fails from now on is that host's fault."""

@@ -107,3 +107,10 @@ def quiet_prefect(settings: Settings) -> None:
     }
     for name, value in defaults.items():
         os.environ.setdefault(name, value)
+
+
+def quiet_hub() -> None:
+    """The Hub client's defaults for us; call before the first `import huggingface_hub`. What the user has set stays."""
+    for name in ("TELEMETRY", "PROGRESS_BARS", "UPDATE_CHECK", "IMPLICIT_TOKEN", "XET"):
+        os.environ.setdefault(f"HF_HUB_DISABLE_{name}", "1")
+    os.environ.setdefault("HF_HUB_VERBOSITY", "critical")
