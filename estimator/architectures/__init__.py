@@ -4,9 +4,40 @@ from collections.abc import Mapping
 from typing import Any
 
 from fitmart.estimator.anatomy import Anatomy
-from fitmart.estimator.architectures import deepseek, llama_like, moe  # noqa: F401  (they register their families)
+from fitmart.estimator.architectures import (
+    deepseek,
+    deepseek_v4,
+    encoders,
+    gemma,
+    gpt_legacy,
+    linear_attention,
+    llama4,
+    llama_like,
+    mamba,
+    moe,
+    nemotron,
+    small_states,
+    uneven_heads,
+)
 from fitmart.estimator.architectures.config import Reads
 from fitmart.estimator.architectures.reader import read_anatomy
+
+# Importing a group registers its families.
+GROUPS = (
+    deepseek,
+    deepseek_v4,
+    encoders,
+    gemma,
+    gpt_legacy,
+    linear_attention,
+    llama4,
+    llama_like,
+    mamba,
+    moe,
+    nemotron,
+    small_states,
+    uneven_heads,
+)
 
 
 def parse_config(model_id: str, config: Mapping[str, Any], *, quant_config: Mapping[str, Any] | None = None) -> Anatomy:

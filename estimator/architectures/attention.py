@@ -193,13 +193,18 @@ def latent_cache(parts: Parts, latent: Latent, layers: Layers) -> None:
 
 
 def indexer(parts: Parts, prefix: str, hidden: int, q_rank: int, layers: Layers) -> None:
-    """The sparse-attention indexer of DeepSeek-V3.2 and GLM-5: its weights and the keys it keeps."""
+    """The weights of the sparse-attention indexer of DeepSeek-V3.2 and GLM-5."""
     c = parts.config
     dim, heads = c.integer("index_head_dim"), c.integer("index_n_heads")
-    if not layers:
-        return
     parts.linear("attention", f"{prefix}wq_b", heads * dim, q_rank, layers=layers)
     parts.linear("attention", f"{prefix}wk", dim, hidden, layers=layers)
     parts.norm(f"{prefix}k_norm", dim, layers=layers, bias=True)
     parts.linear("attention", f"{prefix}weights_proj", heads, hidden, layers=layers)
-    parts.caches.append(Cache(kind="indexer", layers=layers, elements_per_token=dim, key_dim=dim))
+
+
+def indexer_cache(parts: Parts, dim: int, layers: Layers, *, tokens_per_entry: int = 1) -> None:
+    """The keys an indexer keeps."""
+    if layers:
+        parts.caches.append(
+            Cache(kind="indexer", layers=layers, elements_per_token=dim, key_dim=dim, tokens_per_entry=tokens_per_entry)
+        )

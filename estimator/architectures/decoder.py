@@ -4,7 +4,7 @@ Most families are this with other names, biases and norms: a `Style` states the 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from fitmart.estimator.architectures.attention import (
     Heads,
@@ -13,7 +13,7 @@ from fitmart.estimator.architectures.attention import (
     read_heads,
     window_caches,
 )
-from fitmart.estimator.architectures.config import Config
+from fitmart.estimator.architectures.config import MAX_LAYERS, Config
 from fitmart.estimator.architectures.feedforward import GATED, Moe, experts, mlp, moe_layers, read_moe
 from fitmart.estimator.architectures.parts import Layers, Parts
 
@@ -36,7 +36,8 @@ class MoeStyle:
     width: str = "moe_intermediate_size"
     layers: Callable[[Config, int], Layers] = moe_layers
     dense_block: str = "mlp."
-    experts_bias: bool = False
+    fused: str | None = None  # gate and up of each expert in one matrix
+    is_correction_param: bool = False  # counted as a parameter, not as a buffer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +52,7 @@ class Style:
     qk_norm: str | None = None  # head: one weight a dimension; per_head: one a head and dimension
     qk_norm_if: Flag = True
     qk_names: tuple[str, str] = ("q_norm", "k_norm")
+    qk_norm_bias: bool = False
     window: str = "none"  # rule of attention_kinds
     window_if: Flag = True
     mlp: str = "mlp."
@@ -62,11 +64,14 @@ class Style:
     has_norms: bool = True  # OLMo 1 normalizes without weights
     layer: str = "layers.{layer}."
     embedding: str = "embed_tokens"
-    final_norm: str = "norm"
+    embedding_width: int | None = None  # where narrower than the model
+    final_norm: str | None = "norm"
     head: str | None = None
-    head_bias: bool = False
+    head_bias: Flag = False
     is_tied_stored: bool = False
     width: Sequence[str] = ("intermediate_size",)
+    width_factor: int | None = None  # width = factor × hidden where the field is absent
+    window_names: Sequence[str] = ("sliding_window", "sliding_window_size")
     moe: MoeStyle | None = None
     model: str | None = None  # prefix, where the checkpoint's is not "model."
     extra: Callable[[Parts, "Shape"], None] | None = None
@@ -104,10 +109,10 @@ def flag(c: Config, value: Flag) -> bool:
     return value if isinstance(value, bool) else c.boolean(value)
 
 
-def read_shape(c: Config) -> Shape:
-    """The sizes that every model has."""
+def read_shape(c: Config, *, layers: int | None = None) -> Shape:
+    """The sizes that every model has; `layers` where the family counts them in its own way."""
     return Shape(
-        layers=c.integer(*LAYERS, high=2_000),
+        layers=layers or c.integer(*LAYERS, high=MAX_LAYERS),
         hidden=c.integer(*HIDDEN),
         vocab=c.integer("vocab_size", "padded_vocab_size"),
         is_tied=c.boolean("tie_word_embeddings"),
@@ -116,15 +121,16 @@ def read_shape(c: Config) -> Shape:
 
 def frame(parts: Parts, shape: Shape, style: Style) -> None:
     """Embedding, final norm and output matrix."""
-    parts.embed(shape.vocab, shape.hidden, name=style.embedding)
-    if style.has_norms:
+    width = style.embedding_width or shape.hidden
+    parts.embed(shape.vocab, width, name=style.embedding)
+    if style.has_norms and style.final_norm:
         parts.norm(f"{parts.model}{style.final_norm}", shape.hidden, bias=style.norm_bias)
     parts.output(
         shape.vocab,
-        shape.hidden,
+        width,
         is_tied=shape.is_tied,
         is_tied_stored=style.is_tied_stored,
-        bias=style.head_bias,
+        bias=flag(parts.config, style.head_bias),
     )
 
 
@@ -145,7 +151,8 @@ def attend(parts: Parts, shape: Shape, style: Style, heads: Heads, layers: Layer
     if style.qk_norm and flag(c, style.qk_norm_if):
         per_head = style.qk_norm == "per_head"
         for name, count in zip(style.qk_names, (heads.query, heads.kv), strict=True):
-            parts.norm(prefix + name, heads.key_dim * (count if per_head else 1), layers=layers)
+            size = heads.key_dim * (count if per_head else 1)
+            parts.norm(prefix + name, size, layers=layers, bias=style.qk_norm_bias)
 
 
 def layer_norms(parts: Parts, shape: Shape, style: Style, layers: Layers) -> None:
@@ -190,32 +197,47 @@ def routed_experts(parts: Parts, at: str, hidden: int, style: MoeStyle, moe: Moe
         shared=style.shared,
         shared_names=style.shared_names,
         shared_gate=style.shared_gate,
+        fused=style.fused,
+        is_correction_param=style.is_correction_param,
     )
+
+
+def decoder_layers(parts: Parts, shape: Shape, style: Style, layers: Layers) -> None:
+    """Attention, norms and feed-forward of `layers`."""
+    if shape.heads:
+        attend(parts, shape, style, shape.heads, layers)
+    layer_norms(parts, shape, style, layers)
+    feed(parts, shape, style, layers)
+
+
+def read_width(c: Config, style: Style, hidden: int) -> int:
+    """The dense feed-forward's width."""
+    default = style.width_factor * hidden if style.width_factor else None
+    return c.integer(*style.width, default=default) if style.width else default or 4 * hidden
 
 
 def window_of(c: Config, style: Style) -> int | None:
     """The sliding window in tokens, or None where it is off."""
     if not flag(c, style.window_if):
         return None
-    return c.optional_integer("sliding_window", "sliding_window_size", low=1)
+    return c.optional_integer(*style.window_names, low=1)
 
 
-def build(parts: Parts, style: Style) -> Shape:
-    """A whole plain decoder of `style`."""
+def build(parts: Parts, style: Style, *, kv_heads: int | None = None) -> Shape:
+    """A whole plain decoder of `style`; `kv_heads` where the family has its own way of stating them."""
     c = parts.config
     parts.model = style.model or parts.model
     parts.head = style.head or parts.head
     shape = read_shape(c)
-    shape.heads = heads = read_heads(c, shape.hidden)
+    heads = read_heads(c, shape.hidden)
+    shape.heads = heads = replace(heads, kv=kv_heads) if kv_heads else heads
     if style.moe:
         where = style.moe.layers(c, shape.layers)
         shape.moe = read_moe(c, where, width=style.moe.width) if where else None
     if not (shape.moe and len(shape.moe.layers) == shape.layers):
-        shape.width = c.integer(*style.width)
+        shape.width = read_width(c, style, shape.hidden)
     frame(parts, shape, style)
-    attend(parts, shape, style, heads, shape.every)
-    layer_norms(parts, shape, style, shape.every)
-    feed(parts, shape, style, shape.every)
+    decoder_layers(parts, shape, style, shape.every)
     window = window_of(c, style)
     window_caches(parts, attention_kinds(c, shape.layers, style.window, window), heads, window)
     if style.extra:

@@ -23,17 +23,20 @@ def mlp(
     fused: str | None = None,
     component: Component = "mlp",
     copies: int = 1,
+    suffix: str = ".weight",
 ) -> None:
     """A feed-forward: all names but the last widen, the last narrows. `fused`: gate and up in one matrix."""
     *wide, down = names
-    if fused:
-        parts.linear(
-            component, prefix + fused, width * len(wide), hidden, layers=layers, copies=copies, axis="rows", bias=bias
-        )
-    else:
-        for name in wide:
-            parts.linear(component, prefix + name, width, hidden, layers=layers, copies=copies, axis="rows", bias=bias)
-    parts.linear(component, prefix + down, hidden, width, layers=layers, copies=copies, axis="columns", bias=bias)
+    ups = [(fused, width * len(wide))] if fused else [(name, width) for name in wide]
+    for name, rows in ups:
+        full = prefix + name
+        parts.add(component, full + suffix, rows, hidden, layers=layers, copies=copies, axis="rows")
+        if bias:
+            parts.add(component, f"{full}.bias", rows, layers=layers, copies=copies, axis="rows")
+    full = prefix + down
+    parts.add(component, full + suffix, hidden, width, layers=layers, copies=copies, axis="columns")
+    if bias:
+        parts.add(component, f"{full}.bias", hidden, layers=layers, copies=copies)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,28 +105,35 @@ def experts(
     shared: str = "shared_experts.",
     shared_names: Sequence[str] = GATED,
     shared_gate: str | None = None,
-    latent: int | None = None,
+    fused: str | None = None,
+    is_correction_param: bool = False,
+    inner: int | None = None,
+    is_bare: bool = False,
 ) -> None:
     """Routed experts, router, and shared experts of the layers of `moe`, under the prefix `block`.
 
-    `correction`: the router's load-balancing bias, a buffer. `latent`: experts work on a vector of that width.
+    `correction`: the router's load-balancing bias, a buffer unless the class makes it a parameter. `inner`: experts
+    work on a vector of that width instead of the hidden one. `is_bare`: their tensors are named without ".weight".
     """
-    inner = latent or hidden
     parts.linear("router", block + router, moe.experts, hidden, layers=moe.layers, bias=router_bias)
-    if correction:
+    if correction and is_correction_param:
+        parts.add("router", block + correction, moe.experts, layers=moe.layers)
+    elif correction:
         parts.buffer("router", block + correction, moe.experts, layers=moe.layers)
     mlp(
         parts,
         block + pattern,
-        inner,
+        inner or hidden,
         moe.width,
         moe.layers,
         names=names,
+        fused=fused,
         component="experts",
         copies=moe.experts,
+        suffix="" if is_bare else ".weight",
     )
     if moe.shared_width:
-        mlp(parts, block + shared, hidden, moe.shared_width, moe.layers, names=shared_names)
+        mlp(parts, block + shared, hidden, moe.shared_width, moe.layers, names=shared_names, fused=fused)
         if shared_gate:
             parts.linear("router", block + shared_gate, 1, hidden, layers=moe.layers)
 

@@ -1,16 +1,17 @@
 """Decoders with routed experts and ordinary attention."""
 
+from dataclasses import replace
 
+from fitmart.estimator.architectures.attention import projections
 from fitmart.estimator.architectures.config import Config
-from fitmart.estimator.architectures.decoder import (
-    MoeStyle,
-    Style,
-)
-from fitmart.estimator.architectures.parts import Layers
+from fitmart.estimator.architectures.decoder import MoeStyle, Shape, Style, decoder_layers
+from fitmart.estimator.architectures.feedforward import mlp
+from fitmart.estimator.architectures.mtp import deepseek_mtp
+from fitmart.estimator.architectures.parts import Layers, Parts
 from fitmart.estimator.architectures.registry import register_styles
 
 W_NAMES = ("w1", "w3", "w2")
-DEEPSEEK_MOE = MoeStyle(correction="gate.e_score_correction_bias")
+CORRECTED = MoeStyle(correction="gate.e_score_correction_bias")
 
 
 def every_layer(c: Config, layers: int) -> Layers:
@@ -18,34 +19,67 @@ def every_layer(c: Config, layers: int) -> Layers:
     return tuple(range(layers))
 
 
+def ernie_layers(c: Config, layers: int) -> Layers:
+    """ERNIE: from `moe_layer_start_index` to `moe_layer_end_index` (inclusive; -1 is the last), every Nth."""
+    start = c.integer("moe_layer_start_index", default=1, low=0)
+    end = c.optional_integer("moe_layer_end_index", default=-1, low=-1)
+    last = layers - 1 if end is None or end < 0 else min(end, layers - 1)
+    step = c.integer("moe_layer_interval", default=1)
+    return tuple(i for i in range(start, last + 1) if (i + 1) % step == 0)
+
+
 MIXTRAL_MOE = MoeStyle(block="block_sparse_moe.", names=W_NAMES, width="intermediate_size", layers=every_layer)
 QWEN_MOE = MoeStyle(shared="shared_expert.", shared_gate="shared_expert_gate")
+GRANITE_MOE = MoeStyle(
+    block="block_sparse_moe.",
+    router="router.layer",
+    width="intermediate_size",
+    layers=every_layer,
+    pattern="",
+    fused="input_linear",
+    names=("gate_proj", "up_proj", "output_linear"),
+)
+ATTENTION_BIAS = {"qkv_bias": "attention_bias", "o_bias": "attention_bias"}
+
+
+def _predicting(style: Style) -> Style:
+    """`style` with DeepSeek's form of multi-token-prediction layers."""
+
+    def add_mtp(parts: Parts, shape: Shape) -> None:
+        deepseek_mtp(parts, shape, lambda layers: decoder_layers(parts, shape, style, layers))
+
+    return replace(style, extra=add_mtp)
+
 
 register_styles(
     {
         "mixtral": Style(window="all", moe=MIXTRAL_MOE),
+        "phimoe": Style(**ATTENTION_BIAS, window="all", norm_bias=True, head_bias="lm_head_bias", moe=MIXTRAL_MOE),
         "qwen2_moe": Style(qkv_bias="qkv_bias", window="qwen", window_if="use_sliding_window", moe=QWEN_MOE),
         "qwen3_moe": Style(
-            qkv_bias="attention_bias",
-            o_bias="attention_bias",
-            qk_norm="head",
-            window="all",
-            window_if="use_sliding_window",
-            moe=QWEN_MOE,
+            **ATTENTION_BIAS, qk_norm="head", window="all", window_if="use_sliding_window", moe=QWEN_MOE
         ),
+        "qwen3_vl_moe_text": Style(**ATTENTION_BIAS, qk_norm="head", moe=QWEN_MOE),
         "olmoe": Style(
-            qkv_bias="attention_bias",
-            o_bias="attention_bias",
+            **ATTENTION_BIAS, qk_norm="per_head", moe=MoeStyle(width="intermediate_size", layers=every_layer)
+        ),
+        "flex_olmo": Style(
+            **ATTENTION_BIAS,
             qk_norm="per_head",
+            norms=("post_attention_layernorm", "post_feedforward_layernorm"),
             moe=MoeStyle(width="intermediate_size", layers=every_layer),
         ),
-        "deepseek": Style(qkv_bias="attention_bias", o_bias="attention_bias", moe=MoeStyle()),
-        "dots1": Style(
-            qkv_bias="attention_bias", o_bias="attention_bias", qk_norm="head", window="none", moe=DEEPSEEK_MOE
+        "granitemoe": Style(**ATTENTION_BIAS, moe=GRANITE_MOE),
+        "granitemoeshared": Style(**ATTENTION_BIAS, moe=GRANITE_MOE),
+        "deepseek": Style(**ATTENTION_BIAS, moe=MoeStyle()),
+        "dots1": Style(**ATTENTION_BIAS, qk_norm="head", moe=CORRECTED),
+        "glm4_moe": _predicting(
+            Style(qkv_bias="attention_bias", qk_norm="head", qk_norm_if="use_qk_norm", moe=CORRECTED)
         ),
+        "glm4v_moe_text": Style(qkv_bias="attention_bias", moe=CORRECTED),
+        "solar_open": Style(qkv_bias="attention_bias", moe=MoeStyle()),
         "minimax_m2": Style(
             qk_norm="per_head",
-            qk_norm_if="use_qk_norm",
             moe=MoeStyle(
                 block="block_sparse_moe.",
                 names=W_NAMES,
@@ -54,5 +88,58 @@ register_styles(
                 correction="e_score_correction_bias",
             ),
         ),
+        "hunyuan_v1_moe": Style(
+            **ATTENTION_BIAS,
+            qk_norm="head",
+            qk_norm_if="use_qk_norm",
+            qk_names=("query_layernorm", "key_layernorm"),
+            moe=MoeStyle(router="gate.wg", shared="shared_mlp.", layers=every_layer),
+        ),
+        "bailing_moe": Style(
+            attention="attention.",
+            names=("", "", "", "dense"),
+            fused_qkv="query_key_value",
+            qkv_bias="use_qkv_bias",
+            o_bias="use_bias",
+            qk_norm="head",
+            qk_norm_if="use_qk_norm",
+            qk_names=("query_layernorm", "key_layernorm"),
+            embedding="word_embeddings",
+            moe=MoeStyle(correction="gate.expert_bias", is_correction_param=True),
+        ),
+    }
+)
+
+
+def _dense_mtp(parts: Parts, shape: Shape) -> None:
+    """ERNIE's stored prediction layers are dense though the model is not."""
+    c, hidden = parts.config, shape.hidden
+    shape.mtp_layers = c.integer("num_nextn_predict_layers", default=0, low=0, high=16)
+    if not shape.mtp_layers or shape.heads is None:
+        return
+    layers, since = tuple(range(shape.mtp_layers)), len(parts.tensors)
+    at = f"{parts.model}mtp_block.{{layer}}."
+    projections(parts, f"{at}self_attn.", hidden, shape.heads, layers)
+    mlp(parts, f"{at}mlp.", hidden, c.integer("intermediate_size"), layers)
+    parts.linear("mtp", f"{parts.model}mtp_linear_proj.{{layer}}", hidden, 2 * hidden, layers=layers)
+    for name in ("input_layernorm", "post_attention_layernorm"):
+        parts.norm(at + name, hidden, layers=layers)
+    for name in ("mtp_emb_norm", "mtp_hidden_norm"):
+        parts.norm(f"{parts.model}{name}.{{layer}}", hidden, layers=layers)
+    parts.as_mtp(since)
+
+
+register_styles(
+    {
+        "ernie4_5_moe": Style(
+            qkv_bias="use_bias",
+            o_bias="use_bias",
+            mlp_bias="use_bias",
+            head_bias="use_bias",
+            moe=MoeStyle(
+                layers=ernie_layers, correction="moe_statics.e_score_correction_bias", is_correction_param=True
+            ),
+            extra=_dense_mtp,
+        )
     }
 )

@@ -1,0 +1,271 @@
+"""Decoders from before Llama's layout: GPT-2, OPT, BLOOM, GPT-NeoX, GPT-J, Falcon, Phi, StarCoder, StableLM, MPT."""
+
+from fitmart.estimator.architectures.decoder import HIDDEN, Flag, Shape, Style, build
+from fitmart.estimator.architectures.parts import Parts
+from fitmart.estimator.architectures.registry import family, register_styles
+
+GPT2_NAMES = ("", "", "", "c_proj")
+BIASED = {"qkv_bias": True, "o_bias": True, "mlp_bias": True, "norm_bias": True}
+
+
+def positions(parts: Parts, name: str, shape: Shape, *, extra: int = 0) -> None:
+    """A trained table of positions."""
+    length = parts.config.integer("max_position_embeddings", "n_positions", "max_seq_len")
+    parts.add("embedding", f"{parts.model}{name}.weight", length + extra, shape.hidden)
+
+
+def _gpt2_extra(parts: Parts, shape: Shape) -> None:
+    positions(parts, "wpe", shape)
+
+
+def _bloom_extra(parts: Parts, shape: Shape) -> None:
+    parts.norm(f"{parts.model}word_embeddings_layernorm", shape.hidden, bias=True)
+
+
+GPT2 = Style(
+    layer="h.{layer}.",
+    attention="attn.",
+    names=GPT2_NAMES,
+    fused_qkv="c_attn",
+    **BIASED,
+    mlp_names=("c_fc", "c_proj"),
+    norms=("ln_1", "ln_2"),
+    embedding="wte",
+    final_norm="ln_f",
+    model="transformer.",
+    width=("n_inner",),
+    width_factor=4,
+    extra=_gpt2_extra,
+)
+PHI = Style(
+    names=("q_proj", "k_proj", "v_proj", "dense"),
+    **BIASED,
+    mlp_names=("fc1", "fc2"),
+    norms=("input_layernorm",),
+    final_norm="final_layernorm",
+    qk_norm="head",
+    qk_norm_if="qk_layernorm",
+    qk_names=("q_layernorm", "k_layernorm"),
+    qk_norm_bias=True,
+    head_bias=True,
+)
+
+register_styles(
+    {
+        "gpt2": GPT2,
+        "gpt-sw3": GPT2,
+        "bloom": Style(
+            layer="h.{layer}.",
+            attention="self_attention.",
+            names=("", "", "", "dense"),
+            fused_qkv="query_key_value",
+            **BIASED,
+            mlp_names=("dense_h_to_4h", "dense_4h_to_h"),
+            norms=("input_layernorm", "post_attention_layernorm"),
+            embedding="word_embeddings",
+            final_norm="ln_f",
+            model="transformer.",
+            width=(),
+            width_factor=4,
+            extra=_bloom_extra,
+        ),
+        "gpt_neox": Style(
+            attention="attention.",
+            names=("", "", "", "dense"),
+            fused_qkv="query_key_value",
+            qkv_bias="attention_bias",
+            o_bias="attention_bias",
+            mlp_bias=True,
+            norm_bias=True,
+            mlp_names=("dense_h_to_4h", "dense_4h_to_h"),
+            embedding="embed_in",
+            final_norm="final_layer_norm",
+            model="gpt_neox.",
+            head="embed_out",
+        ),
+        "gptj": Style(
+            layer="h.{layer}.",
+            attention="attn.",
+            names=("q_proj", "k_proj", "v_proj", "out_proj"),
+            mlp_bias=True,
+            norm_bias=True,
+            mlp_names=("fc_in", "fc_out"),
+            norms=("ln_1",),
+            embedding="wte",
+            final_norm="ln_f",
+            model="transformer.",
+            width=("n_inner",),
+            width_factor=4,
+            head_bias=True,
+        ),
+        "codegen": Style(
+            layer="h.{layer}.",
+            attention="attn.",
+            names=("", "", "", "out_proj"),
+            fused_qkv="qkv_proj",
+            mlp_bias=True,
+            norm_bias=True,
+            mlp_names=("fc_in", "fc_out"),
+            norms=("ln_1",),
+            embedding="wte",
+            final_norm="ln_f",
+            model="transformer.",
+            width=("n_inner",),
+            width_factor=4,
+            head_bias=True,
+        ),
+        "phi": PHI,
+        "starcoder2": Style(
+            qkv_bias="use_bias",
+            o_bias="use_bias",
+            mlp_bias="use_bias",
+            norm_bias=True,
+            mlp_names=("c_fc", "c_proj"),
+            window="all",
+        ),
+        "persimmon": Style(
+            names=("", "", "", "dense"),
+            fused_qkv="query_key_value",
+            **BIASED,
+            mlp_names=("dense_h_to_4h", "dense_4h_to_h"),
+            final_norm="final_layernorm",
+            qk_norm="head",
+            qk_norm_if="qk_layernorm",
+            qk_names=("q_layernorm", "k_layernorm"),
+            qk_norm_bias=True,
+        ),
+    }
+)
+
+
+@family("gpt_neo")
+def gpt_neo(parts: Parts) -> Shape:
+    """GPT-Neo: every second layer attends to `window_size` tokens; q, k, v without biases."""
+    style = Style(
+        layer="h.{layer}.",
+        attention="attn.attention.",
+        names=("q_proj", "k_proj", "v_proj", "out_proj"),
+        o_bias=True,
+        mlp_bias=True,
+        norm_bias=True,
+        mlp_names=("c_fc", "c_proj"),
+        norms=("ln_1", "ln_2"),
+        embedding="wte",
+        final_norm="ln_f",
+        model="transformer.",
+        width=("intermediate_size",),
+        width_factor=4,
+        window="odd",
+        window_names=("window_size",),
+        extra=_gpt2_extra,
+    )
+    return build(parts, style)
+
+
+@family("gpt_bigcode")
+def gpt_bigcode(parts: Parts) -> Shape:
+    """StarCoder 1 and Granite 34B code: GPT-2 with one key-value head."""
+    return build(parts, GPT2, kv_heads=1 if parts.config.boolean("multi_query", default=True) else None)
+
+
+@family("stablelm")
+def stablelm(parts: Parts) -> Shape:
+    """StableLM 2: LayerNorm, optional query/key norms per head, one norm a layer where residuals are parallel."""
+    is_parallel = parts.config.boolean("use_parallel_residual")
+    norms = ("input_layernorm",) if is_parallel else ("input_layernorm", "post_attention_layernorm")
+    return build(
+        parts,
+        Style(
+            qkv_bias="use_qkv_bias",
+            norms=norms,
+            norm_bias=True,
+            qk_norm="per_head",
+            qk_norm_if="qk_layernorm",
+            qk_names=("q_layernorm.norms", "k_layernorm.norms"),
+        ),
+    )
+
+
+@family("opt")
+def opt(parts: Parts) -> Shape:
+    """OPT: trained positions (two extra rows), projections where the embedding is narrower than the model."""
+    c = parts.config
+    width = c.optional_integer("word_embed_proj_dim", low=1) or c.integer(*HIDDEN)
+    has_norm = c.boolean("do_layer_norm_before", default=True)
+    biased: dict[str, Flag] = dict.fromkeys(("qkv_bias", "o_bias", "mlp_bias"), c.boolean("enable_bias", default=True))
+    style = Style(
+        names=("q_proj", "k_proj", "v_proj", "out_proj"),
+        **biased,
+        norm_bias=True,
+        mlp="",
+        mlp_names=("fc1", "fc2"),
+        norms=("self_attn_layer_norm", "final_layer_norm"),
+        final_norm="final_layer_norm" if has_norm and not c.boolean("_remove_final_layer_norm") else None,
+        model="model.decoder.",
+        width=("ffn_dim",),
+        embedding_width=width,
+    )
+    shape = build(parts, style)
+    positions(parts, "embed_positions", shape, extra=2)
+    if width != shape.hidden:
+        parts.linear("embedding", f"{parts.model}project_in", shape.hidden, width)
+        parts.linear("embedding", f"{parts.model}project_out", width, shape.hidden)
+    return shape
+
+
+@family("falcon", "RefinedWeb", "RefinedWebModel")
+def falcon(parts: Parts) -> Shape:
+    """Falcon: one KV head with `multi_query` in the old architecture, `num_kv_heads` in the new one; a stored head."""
+    c = parts.config
+    is_new = c.boolean("new_decoder_architecture")
+    heads = c.integer("num_attention_heads", "n_head")
+    if is_new:
+        kv = c.optional_integer("num_kv_heads", "n_head_kv", low=1) or heads
+        single = c.optional_integer("num_ln_in_parallel_attn", low=1) == 1
+        norms = ("input_layernorm",) if single else ("ln_attn", "ln_mlp")
+    else:
+        kv = 1 if c.boolean("multi_query", default=True) else heads
+        is_parallel = c.boolean("parallel_attn", default=True)
+        norms = ("input_layernorm",) if is_parallel else ("input_layernorm", "post_attention_layernorm")
+    style = Style(
+        layer="h.{layer}.",
+        attention="self_attention.",
+        names=("", "", "", "dense"),
+        fused_qkv="query_key_value",
+        qkv_bias="bias",
+        o_bias="bias",
+        mlp_bias="bias",
+        norm_bias=True,
+        mlp_names=("dense_h_to_4h", "dense_4h_to_h"),
+        norms=norms,
+        embedding="word_embeddings",
+        final_norm="ln_f",
+        model="transformer.",
+        width=("ffn_hidden_size",),
+        width_factor=4,
+        is_tied_stored=True,
+    )
+    return build(parts, style, kv_heads=kv)
+
+
+@family("mpt")
+def mpt(parts: Parts) -> Shape:
+    """MPT: no biases, KV heads in `attn_config`, width as `expansion_ratio`."""
+    c = parts.config
+    nested = c.section("attn_config")
+    kv = nested.optional_integer("kv_n_heads", low=1) if nested else None
+    style = Style(
+        layer="blocks.{layer}.",
+        attention="attn.",
+        names=("", "", "", "out_proj"),
+        fused_qkv="Wqkv",
+        mlp="ffn.",
+        mlp_names=("up_proj", "down_proj"),
+        norms=("norm_1", "norm_2"),
+        embedding="wte",
+        final_norm="norm_f",
+        model="transformer.",
+        width=(),
+        width_factor=int(c.number("expansion_ratio", default=4)),
+    )
+    return build(parts, style, kv_heads=kv)
