@@ -200,7 +200,7 @@ def _kda(parts: Parts, prefix: str, hidden: int, layers: Layers) -> None:
     parts.linear("attention", f"{prefix}b_proj", heads, hidden, layers=layers, axis="rows")
     parts.norm(f"{prefix}o_norm", dim, layers=layers)
     parts.linear("attention", f"{prefix}o_proj", hidden, width, layers=layers, axis="columns")
-    linear_state(parts, layers, heads=heads, key_dim=dim, value_dim=dim)
+    linear_state(parts, layers, heads=heads, key_dim=dim, value_dim=dim, element_bytes=4)
     conv_state(parts, layers, channels=3 * width, kernel=kernel)
 
 

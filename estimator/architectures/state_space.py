@@ -7,9 +7,12 @@ from fitmart.estimator.architectures.config import Config
 from fitmart.estimator.architectures.parts import Layers, Parts
 
 
-def linear_state(parts: Parts, layers: Layers, *, heads: int, key_dim: int, value_dim: int) -> None:
-    """A recurrent state of heads × key_dim × value_dim a layer."""
+def linear_state(
+    parts: Parts, layers: Layers, *, heads: int, key_dim: int, value_dim: int, element_bytes: int = 2
+) -> None:
+    """A recurrent state of heads × key_dim × value_dim a layer, as wide as the config says or else `element_bytes`."""
     if layers:
+        stated = parts.config.string("mamba_ssm_cache_dtype", "mamba_ssm_dtype")
         parts.caches.append(
             Cache(
                 kind="linear_state",
@@ -18,6 +21,7 @@ def linear_state(parts: Parts, layers: Layers, *, heads: int, key_dim: int, valu
                 state_heads=heads,
                 state_key_dim=key_dim,
                 state_value_dim=value_dim,
+                state_element_bytes=4 if stated == "float32" else element_bytes,
             )
         )
 
