@@ -63,6 +63,7 @@ class Answer:
     is_assumed: bool
     reason: str
     candidates: tuple[str, ...] = ()
+    memory_differs: bool = False  # the stated memory is not the card's, by more than SAME_MEMORY
 
 
 def _none(reason: str, cards: Iterable[Card] = ()) -> Answer:
@@ -155,6 +156,34 @@ class Resolver:
         if not cards:
             return _none(f"no known card has this suffix: {raw_name}")
         return self._decide(cards, cores, reading, memory_gb, is_machine=bool(machine) or reading.names_a_machine)
+
+    def resolve_offer(self, gpu_name: str, instance_type: str | None, memory_gb: float | None) -> tuple[Answer, bool]:
+        """The GPU of an offer, from its name and its machine type, and whether the two contradict each other.
+
+        A machine type often says what the name leaves out (p5.48xlarge is the SXM part), and may say that the GPU is a
+        share. Two certain answers that differ leave the name's, assumed; a name whose memory is another's yields.
+        """
+        named = self.resolve(gpu_name, memory_gb)
+        if not instance_type:
+            return named, False
+        text = " ".join(instance_type.lower().split())
+        if refusal := self.speller.refusal(text):
+            return _none(refusal), False
+        of_machine = self.resolve(instance_type, memory_gb)
+        if of_machine.gpu_id is None:
+            return named, False
+        if named.gpu_id is None:
+            is_silent = not named.candidates and self.speller.refusal(gpu_name.lower()) is None
+            is_hint = of_machine.gpu_id in named.candidates
+            return (of_machine if is_hint or (is_silent and self.speller.machine(text)) else named), False
+        if of_machine.gpu_id == named.gpu_id or (named.is_assumed and of_machine.gpu_id in named.candidates):
+            better = named if of_machine.is_assumed else of_machine
+            return better, False
+        if of_machine.is_assumed and not named.memory_differs:
+            return named, False
+        chosen = of_machine if named.memory_differs and not of_machine.memory_differs else named
+        reason = f"the name says {named.gpu_id}, the machine type {of_machine.gpu_id}"
+        return Answer(chosen.gpu_id, True, reason, (named.gpu_id, of_machine.gpu_id), chosen.memory_differs), True
 
     def _cores(self, reading: Reading) -> frozenset[str]:
         """The words that name a chip. A short or bare-number one counts only where nothing else in the name is odd."""
@@ -291,7 +320,7 @@ def _choose(cards: list[Card], notes: list[str], memory_note: str, *, by_memory:
         return Answer(None, False, f"one name for {', '.join(c.name for c in cards)}", ids)
     if len(cards) == 1 and not notes:
         decided = "name and memory" if by_memory else "name"
-        return Answer(ids[0], False, "; ".join(filter(None, [decided, memory_note])), ids)
+        return Answer(ids[0], False, "; ".join(filter(None, [decided, memory_note])), ids, bool(memory_note))
     if len(cards) > 1:
         open_axes = [
             axis
@@ -303,7 +332,7 @@ def _choose(cards: list[Card], notes: list[str], memory_note: str, *, by_memory:
             if len(values) > 1
         ]
         notes = [f"{' and '.join(open_axes)} not stated: the lesser card is taken", *notes]
-    return Answer(ids[0], True, "; ".join(filter(None, [*notes, memory_note])), ids)
+    return Answer(ids[0], True, "; ".join(filter(None, [*notes, memory_note])), ids, bool(memory_note))
 
 
 @cache

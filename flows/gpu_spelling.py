@@ -7,6 +7,7 @@ Kinds of rows there (patterns are regular expressions on the lower-case name):
 - word: a word and its role: brand, neutral, hard (ti, super: another product), soft (ada, pro: may be left out),
   bus:…, edition:…, nvlink, short (one letter with several meanings)
 - card: a real card that the catalog does not hold; it competes, and a name that means it resolves to none
+- count: a machine type whose number of GPUs sources get wrong; `value` is the number
 - open: a chip whose name alone leaves something open; `note` says what
 """
 
@@ -90,6 +91,7 @@ class Speller:
             return [(re.compile(pattern), value) for kind, pattern, value, _ in rows if kind == wanted]
 
         self.none_rules, self.instances, self.spellings = compiled("none"), compiled("instance"), compiled("spelling")
+        self.counts = [(pattern, int(value)) for pattern, value in compiled("count")]
         self.roles = {pattern: value for kind, pattern, value, _ in rows if kind == "word"}
         self.open_chips = {pattern: note for kind, pattern, _, note in rows if kind == "open"}
         self.unlisted = [(pattern, float(value)) for kind, pattern, value, _ in rows if kind == "card"]
@@ -108,6 +110,10 @@ class Speller:
             if found := pattern.search(text):
                 return found.expand(gpu).lower()
         return None
+
+    def gpu_count(self, text: str) -> int | None:
+        """GPUs of a machine type, where sources are known to get it wrong."""
+        return next((count for pattern, count in self.counts if pattern.search(text)), None)
 
     def respell(self, text: str) -> str:
         for pattern, instead in self.spellings:
