@@ -40,15 +40,7 @@ def with_buffers(
     weights_bytes (the fullest), full_bytes_gpus, …; over the host too: full_bytes_all, …. Further the columns of
     `graph_widths` and host_output_bytes, host_largest_bytes.
     """
-    known = settings.filter(pl.col("layers").is_not_null())
-    wanted = known.select(PLACEMENT).unique().with_row_index("placement")
-    files = gguf_tensors.select(FILE).unique().with_columns(has_tensors=True)
-    has_tensors = wanted.join(files, on=FILE, how="left", nulls_equal=True).select("placement", "has_tensors")
-    devices = (
-        place(wanted, models, caches, gguf_tensors)
-        .join(has_tensors, on="placement", how="left", validate="m:1")
-        .with_columns(pl.when("has_tensors").then("weights_bytes").alias("weights_bytes"))
-    )
+    wanted, devices = _placed(settings, models, caches, gguf_tensors)
     classes, count = _classes(devices)
     is_gpu = pl.col("device") != HOST
     at_host = {name: pl.col(name).filter(~is_gpu).sum() for name in ("output_bytes", "largest_bytes")}
@@ -74,6 +66,37 @@ def with_buffers(
     return sized, count
 
 
+def _placed(
+    settings: pl.DataFrame, models: pl.DataFrame, caches: pl.DataFrame, gguf_tensors: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """(the distinct placements, numbered; their devices, weights_bytes null where the file's tensors are unknown)."""
+    known = settings.filter(pl.col("layers").is_not_null())
+    wanted = known.select(PLACEMENT).unique().with_row_index("placement")
+    files = gguf_tensors.select(FILE).unique().with_columns(has_tensors=True)
+    has_tensors = wanted.join(files, on=FILE, how="left", nulls_equal=True).select("placement", "has_tensors")
+    devices = (
+        place(wanted, models, caches, gguf_tensors)
+        .join(has_tensors, on="placement", how="left", validate="m:1")
+        .with_columns(pl.when("has_tensors").then("weights_bytes").alias("weights_bytes"))
+    )
+    return wanted, devices
+
+
+def device_buffers(
+    settings: pl.DataFrame, models: pl.DataFrame, caches: pl.DataFrame, gguf_tensors: pl.DataFrame
+) -> pl.DataFrame:
+    """setting, device, weights_bytes, kv_cache_bytes of every device, at the deployment's settings."""
+    wanted, devices = _placed(settings, models, caches, gguf_tensors)
+    window = graph_widths(models, caches, gguf_tensors).select("model_id", "window")
+    rows = (
+        settings.join(wanted, on=PLACEMENT, how="left", nulls_equal=True, validate="m:1")
+        .join(window, on="model_id", how="left", validate="m:1")
+        .join(devices.rename({name: f"{name}_here" for name in WIDTHS}), on="placement", how="left")
+        .with_columns(_growth("_here"))
+    )
+    return _with_cells(rows).select("setting", "device", "weights_bytes", kv_cache_bytes=_all_streams("_here"))
+
+
 def _classes(devices: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     """One row a placement: weights_i and WIDTHS_i of its classes, the heaviest first."""
     grouped = (
@@ -83,7 +106,8 @@ def _classes(devices: pl.DataFrame) -> tuple[pl.DataFrame, int]:
         .sort("placement", "weights", *WIDTHS, descending=[False, True, *[True] * len(WIDTHS)])
         .with_columns(number=pl.int_range(pl.len()).over("placement"))
     )
-    count = int(grouped["number"].max() or 0) + 1 if len(grouped) else 0  # type: ignore[arg-type]
+    highest = grouped["number"].max()
+    count = highest + 1 if isinstance(highest, int) else 1
     wide = grouped.group_by("placement").agg(
         pl.col(name).filter(pl.col("number") == i).first().alias(f"{name}_{i}")
         for i in range(count)
@@ -101,31 +125,39 @@ def _growth(suffix: str) -> list[pl.Expr]:
     ] + [(pl.col(f"state{suffix}") * _F32).alias(f"state_bytes{suffix}")]
 
 
+def _with_cells(sized: pl.DataFrame) -> pl.DataFrame:
+    """Add cells and windows of each stream, and one_cells, one_windows: those of one user alone."""
+    step, slots, streams = pl.col("context_step"), pl.col("slots"), pl.col("streams")
+    one = padded(pl.col("context"), step)
+    cells = pl.when(streams > 1).then(padded(pl.col("context") // streams, step)).otherwise(one)
+    in_stream = pl.when(streams > 1).then(1).otherwise(slots)
+    return sized.with_columns(
+        cells=cells, windows=window_cells(cells, in_stream), one_cells=one, one_windows=window_cells(one, 1)
+    )
+
+
+def _all_streams(suffix: str) -> pl.Expr:
+    """K and V of every stream and a state for every slot."""
+    extra_states = (pl.col("slots") - pl.col("streams")) * pl.col(f"state_bytes{suffix}")
+    streams = pl.col("streams") * kv_bytes(pl.col("cells"), pl.col("windows"), suffix)
+    return (streams + extra_states).cast(pl.Int64)
+
+
 def reserved(sized: pl.DataFrame, count: int) -> pl.DataFrame:
     """What llama.cpp reserves at these settings, and what one user of the whole context needs.
 
     Columns: kv_cache_bytes (host too), kv_gpus_bytes, compute_buffer_bytes, and for one user: one_kv_gpus,
     one_compute_bytes, one_kv_<i> of each class.
     """
-    step, slots, streams = pl.col("context_step"), pl.col("slots"), pl.col("streams")
-    one = padded(pl.col("context"), step)
-    cells = pl.when(streams > 1).then(padded(pl.col("context") // streams, step)).otherwise(one)
-    in_stream = pl.when(streams > 1).then(1).otherwise(slots)
-    grown = sized.with_columns(
-        cells=cells, windows=window_cells(cells, in_stream), one_cells=one, one_windows=window_cells(one, 1)
-    )
-
-    def all_streams(suffix: str) -> pl.Expr:
-        states = (slots - streams) * pl.col(f"state_bytes{suffix}")  # kv_bytes counts one state a stream
-        return (streams * kv_bytes(pl.col("cells"), pl.col("windows"), suffix) + states).cast(pl.Int64)
+    grown = _with_cells(sized)
 
     def one_user(suffix: str) -> pl.Expr:
         return kv_bytes(pl.col("one_cells"), pl.col("one_windows"), suffix)
 
     return grown.with_columns(
-        kv_cache_bytes=all_streams("_all"),
-        kv_gpus_bytes=all_streams("_gpus"),
-        compute_buffer_bytes=compute_bytes(pl.col("cells"), pl.col("windows"), slots),
+        kv_cache_bytes=_all_streams("_all"),
+        kv_gpus_bytes=_all_streams("_gpus"),
+        compute_buffer_bytes=compute_bytes(pl.col("cells"), pl.col("windows"), pl.col("slots")),
         one_kv_gpus=one_user("_gpus"),
         one_compute_bytes=compute_bytes(pl.col("one_cells"), pl.col("one_windows"), pl.lit(1)),
         **{f"one_kv_{i}": one_user(f"_{i}") for i in range(count)},

@@ -2,38 +2,21 @@
 
 import polars as pl
 
-from fitmart.estimator.engines.llamacpp_buffers import kv_bytes, padded, window_cells
+from fitmart.estimator.engines.grid_sums import longest_context
+from fitmart.estimator.engines.llamacpp_buffers import kv_bytes, window_cells
 from fitmart.estimator.engines.llamacpp_compute import compute_bytes
 
-_LONGEST = 2**24  # tokens; for models that state no context
 
+def context_that_fits(sized: pl.DataFrame, count: int) -> pl.DataFrame:
+    """any_context, fit_context_tokens: the longest context of one user, up to the model's own [tokens]."""
 
-def longest_context(sized: pl.DataFrame, count: int) -> pl.DataFrame:
-    """any_context, fit_context_tokens: the longest context of one user, up to the model's own [tokens].
+    def needed(cells: pl.Expr) -> pl.Expr:
+        windows = window_cells(cells, 1)
+        fullest = pl.max_horizontal(pl.col(f"weights_{i}") + kv_bytes(cells, windows, f"_{i}") for i in range(count))
+        return fullest + compute_bytes(cells, windows, pl.lit(1)) + pl.col("overhead_bytes")
 
-    Memory grows with the context without a jump back, so a bisection over whole cell steps finds the last one that fits
-    on every device, with the same sums as `reserved`.
-    """
-    step = pl.col("context_step")
-    limit = pl.col("context_limit").fill_null(_LONGEST)
-    search = sized.with_columns(low=pl.lit(0, pl.Int64), high=padded(limit, step) // step)
-    cells = pl.col("middle") * step
-    windows = window_cells(cells, 1)
-    needed = pl.max_horizontal(pl.col(f"weights_{i}") + kv_bytes(cells, windows, f"_{i}") for i in range(count))
-    total = needed + compute_bytes(cells, windows, pl.lit(1)) + pl.col("overhead_bytes")
-    for _ in range(int(search["high"].max() or 0).bit_length()):  # type: ignore[arg-type]
-        search = search.with_columns(middle=(pl.col("low") + pl.col("high") + 1) // 2).with_columns(
-            fits=total <= pl.col("budget_bytes")
-        )
-        search = search.with_columns(
-            low=pl.when("fits").then("middle").otherwise("low"),
-            high=pl.when("fits").then("high").otherwise(pl.col("middle") - 1),
-        )
-    is_known = pl.col("budget_bytes").is_not_null() & pl.col("placement").is_not_null()
-    return search.select(
-        "any_context",
-        fit_context_tokens=pl.when(is_known).then(pl.min_horizontal(pl.col("low") * step, limit)),
-    )
+    found = longest_context(sized, needed, step=pl.col("context_step"), limit=pl.col("context_limit"))
+    return found.select("any_context", "fit_context_tokens")
 
 
 def with_fit(rows: pl.DataFrame, buffers: pl.DataFrame, longest: pl.DataFrame, count: int) -> pl.DataFrame:

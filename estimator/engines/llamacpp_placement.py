@@ -25,8 +25,8 @@ def place(wanted: pl.DataFrame, models: pl.DataFrame, caches: pl.DataFrame, gguf
     """One row for each placement and device (0 … gpus - 1, and HOST).
 
     `wanted`: placement (a unique number) and the columns PLACEMENT. Columns out: placement, device, weights_bytes,
-    largest_bytes (largest single matrix), output_bytes (the output matrix, if here), and the elements that the device's
-    layers keep together: full_key, full_value, window_key, window_value (a cell), state (a sequence, F32).
+    largest_bytes (largest matrix of a layer), output_bytes (the output matrix, if here), and the elements that the
+    device's layers keep together: full_key, full_value, window_key, window_value (a cell), state (a sequence, F32).
     """
     of_file = gguf_tensors.filter(~pl.col("component").is_in(_OTHER_FILES))
     at = _layer_devices(wanted)
@@ -93,7 +93,7 @@ def _output(at: pl.DataFrame, tensors: pl.DataFrame) -> pl.DataFrame:
     by_file = (
         once.group_by(FILE)
         .agg(output_bytes=pl.when(output > 0).then(output).otherwise(embedding), rest=rest)
-        .with_columns(weights_bytes=pl.col("output_bytes") + pl.col("rest"), largest_bytes="output_bytes")
+        .with_columns(weights_bytes=pl.col("output_bytes") + pl.col("rest"), largest_bytes=0)
     )
     last = at.filter(pl.col("layer") == pl.col("layers"))
     return last.join(by_file, on=FILE, how="inner", nulls_equal=True).select(_piece("device"))

@@ -58,7 +58,7 @@ def parse_build(text: str | None, builds: pl.DataFrame) -> int:
 
     A date between two dated builds takes its share of the way; one before the first or after the last takes that one.
     """
-    known = builds.sort("released_on").rows()
+    known = builds.select("build", "released_on").sort("released_on").rows()
     newest = int(known[-1][0])
     if match := _BUILD.match(text or ""):
         return int(match[1])
