@@ -79,17 +79,22 @@ def _forward() -> pl.Expr:
     """One layer at its widest, for a batch: four hidden states, the heads, and the feed-forward or the experts.
 
     Triton experts work in two scratch buffers, batch × top-k × max(N, H) and × max(2 N, H), N = expert width / TP.
+    Matrices that multiply in 8 bit keep a quantized copy of their input beside.
     """
     hidden, tensor = pl.col("hidden_size"), pl.col("tensor_parallel")
     heads = pl.col("attention_heads").fill_null(0) + 2 * pl.col("kv_heads").fill_null(0)
     attention = heads * pl.col("head_dim").fill_null(0) / tensor
-    dense = 3 * pl.col("intermediate_size").fill_null(4 * hidden) / tensor
+    width = pl.col("intermediate_size").fill_null(4 * hidden) / tensor
     expert = pl.coalesce("expert_intermediate_size", "intermediate_size").fill_null(0) / tensor
     used = pl.col("experts_per_token").fill_null(1)
     chunk = pl.min_horizontal("batch_tokens", "moe_chunk_tokens") / pl.col("batch_tokens")
     experts = used * (pl.max_horizontal(expert, hidden) + pl.max_horizontal(2 * expert, hidden)) * chunk
-    widest = pl.when("is_moe").then(experts).otherwise(dense)
-    return _HALF * pl.col("batch_tokens") * (4 * hidden + attention + widest)
+    widest = pl.when("is_moe").then(experts).otherwise(3 * width)
+    inputs = (
+        pl.when("is_moe").then(used * pl.max_horizontal(expert, hidden)).otherwise(pl.max_horizontal(width, hidden))
+    )
+    copy = pl.when("is_eight_bit").then(inputs).otherwise(0)
+    return pl.col("batch_tokens") * (_HALF * (4 * hidden + attention + widest) + copy)
 
 
 def _with_encoder(rows: pl.DataFrame, tensors: pl.DataFrame, rules: VllmRules) -> pl.DataFrame:

@@ -11,35 +11,38 @@ def with_pool(rows: pl.DataFrame) -> pl.DataFrame:
 
     Reads kv_available_bytes, the columns of `page_layout` and of `with_settings`. All are of one GPU but users, which
     counts over the replicas. users is not capped by max_num_seqs; a model without caches takes max_num_seqs at once.
+    Where no context was asked for, context_tokens becomes the longest that fits, up to the model's own (vLLM's
+    `--max-model-len auto`).
     """
+    has_kv, no_kv = pl.col("has_kv"), ~pl.col("has_kv")
+    is_left = pl.col("kv_available_bytes") > 0
     # Without a cache there is nothing to count in blocks.
     rows = rows.with_columns(
-        request_blocks=pl.when("has_kv").then(_blocks_per_request()).when(~pl.col("has_kv")).then(0),
-        kv_block_bytes=pl.when("has_kv").then("block_bytes").when(~pl.col("has_kv")).then(0),
-        blocks=pl.when("has_kv")
+        kv_block_bytes=pl.when(has_kv).then("block_bytes").when(no_kv).then(0),
+        blocks=pl.when(has_kv)
         .then(pl.col("kv_available_bytes").clip(lower_bound=0) // pl.col("block_bytes"))
-        .when(~pl.col("has_kv") & pl.col("kv_available_bytes").is_not_null())
+        .when(no_kv & pl.col("kv_available_bytes").is_not_null())
         .then(0),
-    ).with_columns(usable_blocks=(pl.col("blocks") - pl.col("null_blocks").cast(pl.Int64)).clip(lower_bound=0))
-    is_left = pl.col("kv_available_bytes") > 0
-    limit = pl.coalesce("extended_context_tokens", "max_context_tokens")
-    users = (
-        pl.when("has_kv")
-        .then(pl.col("usable_blocks") // pl.col("request_blocks"))
-        .when(~pl.col("has_kv") & is_left)
-        .then("sequences")
     )
-    longest = (
-        pl.when("has_kv")
-        .then(pl.min_horizontal(_longest_context(), limit))
-        .when(~pl.col("has_kv") & is_left)
-        .then(limit)
+    rows = rows.with_columns(
+        usable_blocks=(pl.col("blocks") - pl.col("null_blocks").cast(pl.Int64)).clip(lower_bound=0)
+    )
+    limit = pl.coalesce("extended_context_tokens", "max_context_tokens")
+    longest = pl.when(has_kv).then(pl.min_horizontal(_longest_context(), limit)).when(no_kv & is_left).then(limit)
+    rows = rows.with_columns(fit_context_tokens=longest.when(~is_left).then(0))
+    fitted = pl.min_horizontal("context_tokens", pl.col("fit_context_tokens").replace(0, None))
+    rows = rows.with_columns(context_tokens=pl.when("has_context").then("context_tokens").otherwise(fitted))
+    rows = rows.with_columns(request_blocks=pl.when(has_kv).then(_blocks_per_request()).when(no_kv).then(0))
+    users = (
+        pl.when(has_kv)
+        .then(pl.col("usable_blocks") // pl.col("request_blocks"))
+        .when(no_kv & is_left)
+        .then("sequences")
     )
     return rows.with_columns(
         sequence_kv_bytes=pl.col("request_blocks") * pl.col("kv_block_bytes"),
         kv_tokens=_printed_tokens(),
         users=users.when(~is_left).then(0) * pl.col("data_parallel"),
-        fit_context_tokens=longest.when(~is_left).then(0),
     )
 
 

@@ -6,6 +6,8 @@ vllm/v1/kv_cache_interface.py.
 
 import polars as pl
 
+from fitmart.estimator.engines.vllm_groups import with_groups
+
 # What decides a layout, beside the caches themselves: the columns of `with_settings` that are read here.
 LAYOUT_KEY = (
     "model_id",
@@ -17,6 +19,20 @@ LAYOUT_KEY = (
     "engine_core",
     "version_key",
     "is_cutlass_mla",
+)
+LAYOUT = (
+    "block_bytes",
+    "groups",
+    "smallest_block_tokens",
+    "full_groups",
+    "full_block_tokens",
+    "window_groups",
+    "window_block_tokens",
+    "window_tokens",
+    "window_extra_blocks",
+    "fixed_blocks",
+    "state_bytes_per_sequence",
+    "has_kv",
 )
 _LAYOUT_RULES = (
     "block_tokens",
@@ -30,6 +46,7 @@ _LAYOUT_RULES = (
     "state_blocks_drafting",
     "packed_mla_bytes",
     "compressed_mla_bytes",
+    "compressed_block_tokens",
 )
 _HALF = 2  # bytes of an element of a convolution state
 _INDEX_SCALE_BLOCK, _INDEX_SCALE_BYTES = 128, 4  # the indexer keeps FP8 keys and one fp32 scale per 128
@@ -54,26 +71,43 @@ def page_layout(rows: pl.DataFrame, caches: pl.DataFrame) -> pl.DataFrame:
         kind=_stored_kind(),
     )
     layers = layers.with_columns(
-        is_latent=(pl.col("kind") == "mla"),
+        is_latent=(pl.col("elements_per_token") > 0) & (pl.col("kv_heads") == 0) & (pl.col("kind") != "indexer"),
+        is_compressed=(pl.col("tokens_per_entry") > 1).any().over("layout"),
         has_indexer=(pl.col("kind") == "indexer").any().over("layout"),
     )
     layers = layers.with_columns(base_block=_base_block(), token_bytes=_token_bytes(), state_bytes=_state_bytes())
-    return keys.join(_combine(layers), on="layout", how="left", validate="1:1").pipe(_with_groups)
+    combined = keys.join(_combine(layers), on="layout", how="left", validate="1:1")
+    return with_groups(combined).select(*LAYOUT_KEY, *LAYOUT)
 
 
 def _stored_kind() -> pl.Expr:
     """Windows count only where the version groups layers by kind; else every layer stores the whole context."""
-    windowed = pl.col("kind").is_in(["sliding", "chunked"])
+    # Latents with a window stay beside compressed ones (DeepSeek-V4).
+    is_local_latent = (pl.col("kind") == "mla") & pl.col("window_tokens").is_not_null()
+    is_windowed = pl.col("kind").is_in(["sliding", "chunked"]) | is_local_latent
     # One chunked layer is enough to switch the grouping off before chunked layers were allowed in it.
     is_blocked = (pl.col("kind") == "chunked").any().over("layout") & (pl.col("is_chunked_grouped") == 0)
-    return pl.when(windowed & ((pl.col("is_grouped") == 0) | is_blocked)).then(pl.lit("full")).otherwise("kind")
+    return (
+        pl.when(is_windowed & ((pl.col("is_grouped") == 0) | is_blocked))
+        .then(pl.lit("full"))
+        .when(is_local_latent)
+        .then(pl.lit("sliding"))
+        .otherwise("kind")
+    )
 
 
 def _base_block() -> pl.Expr:
     """Tokens of a block before alignment to recurrent states."""
     latent = pl.when("is_cutlass_mla").then("mla_cutlass_block_tokens").otherwise("mla_block_tokens")
     is_latent = pl.col("kind").is_in(["mla", "indexer"]).any().over("layout")
-    return pl.when(is_latent).then(latent).otherwise("block_tokens").cast(pl.Int64)
+    return (
+        pl.when("is_compressed")
+        .then("compressed_block_tokens")
+        .when(is_latent)
+        .then(latent)
+        .otherwise("block_tokens")
+        .cast(pl.Int64)
+    )
 
 
 def _token_bytes() -> pl.Expr:
@@ -84,7 +118,7 @@ def _token_bytes() -> pl.Expr:
     is_packed = (pl.col("kv_element_bytes") <= 1) & pl.col("has_indexer")
     index = pl.col("elements_per_token") * (1 + _INDEX_SCALE_BYTES / _INDEX_SCALE_BLOCK)
     size = (
-        pl.when(pl.col("is_latent") & (pl.col("tokens_per_entry") > 1))
+        pl.when("is_latent", "is_compressed")
         .then("compressed_mla_bytes")
         .when(pl.col("is_latent") & is_packed)
         .then("packed_mla_bytes")
@@ -141,100 +175,5 @@ def _combine(layers: pl.DataFrame) -> pl.DataFrame:
         state_page_bytes=total(pl.col("state_bytes") * count, state) / count.filter(state).max().fill_null(1),
         base_block=pl.col("base_block").max(),
         is_latent=pl.col("is_latent").any(),
+        is_compressed=pl.col("is_compressed").any(),
     )
-
-
-def _with_groups(layouts: pl.DataFrame) -> pl.DataFrame:
-    """Pages made equal, layers split into groups of equal size (v1/core/kv_cache_utils.py)."""
-    zero = ["full_layers", "window_layers", "cross_layers", "state_layers", "window_tokens", "cross_tokens"]
-    zero += ["full_token_bytes", "full_sum_bytes", "window_token_bytes", "window_sum_bytes", "cross_token_bytes"]
-    zero += ["state_page_bytes", "window_extra_blocks"]
-    is_v1 = pl.col("engine_core") == "v1"
-    rows = layouts.with_columns(
-        pl.col(zero).fill_null(0), base_block=pl.coalesce("base_block", pl.col("block_tokens").cast(pl.Int64))
-    ).with_columns(
-        full_layers=pl.when(pl.col("full_layers") > 0)
-        .then(pl.col("full_layers") + pl.col("draft_layers"))
-        .otherwise(0),
-        full_sum_bytes=pl.col("full_sum_bytes") + pl.col("draft_layers") * pl.col("full_token_bytes"),
-        state_bytes_per_sequence=(pl.col("state_page_bytes") * pl.col("state_layers")).cast(pl.Int64),
-        # V0 keeps states outside the pool.
-        state_layers=pl.when(is_v1).then("state_layers").otherwise(0),
-    )
-    attention = pl.max_horizontal("full_token_bytes", "window_token_bytes", "cross_token_bytes")
-    grain = (
-        pl.when("is_latent").then(pl.max_horizontal("base_block", "mla_hybrid_block_tokens")).otherwise("base_block")
-    )
-    aligned = (grain * (pl.col("state_page_bytes") / (grain * attention)).ceil()).cast(pl.Int64)
-    has_state, has_attention = pl.col("state_layers") > 0, attention > 0
-    rows = rows.with_columns(
-        attention_block=pl.when(has_state & has_attention).then(aligned).otherwise("base_block"), widest=attention
-    ).with_columns(
-        page_bytes=pl.when(has_attention)
-        .then(pl.col("attention_block") * pl.col("widest"))
-        .otherwise("state_page_bytes")
-    )
-    kinds = ["full_layers", "window_layers", "cross_layers", "state_layers"]
-    present = [pl.when(pl.col(k) > 0).then(k) for k in kinds]
-    least, most = pl.min_horizontal(present), pl.max_horizontal(present)
-    size = pl.when(most < least * pl.col("group_slack")).then(most).otherwise(least)
-    rows = rows.with_columns(
-        kind_count=pl.sum_horizontal((pl.col(k) > 0).cast(pl.Int64) for k in kinds), group_layers=size
-    )
-    is_single = pl.col("kind_count") <= 1
-    grouped = {
-        k.replace("layers", "groups"): pl.when(is_single)
-        .then((pl.col(k) > 0).cast(pl.Int64))
-        .otherwise(-(-pl.col(k) // pl.col("group_layers")))
-        for k in kinds
-    }
-    single_bytes = pl.col("attention_block") * (
-        pl.col("full_sum_bytes") + pl.col("window_sum_bytes") + pl.col("cross_token_bytes") * pl.col("cross_layers")
-    ) + pl.col("state_page_bytes") * pl.col("state_layers")
-    rows = rows.with_columns(
-        **grouped,
-        block_bytes=pl.when(is_single)
-        .then(single_bytes)
-        .otherwise(pl.col("page_bytes") * pl.col("group_layers"))
-        .ceil()
-        .cast(pl.Int64),
-        full_block_tokens=_block_of("full_token_bytes"),
-        window_block_tokens=_block_of("window_token_bytes"),
-        cross_block_tokens=_block_of("cross_token_bytes"),
-    )
-    states = (
-        pl.when(pl.col("draft_tokens") > 0)
-        .then(pl.col("state_blocks_drafting") + pl.col("draft_tokens"))
-        .otherwise("state_blocks")
-        .cast(pl.Int64)
-    )
-    cross_blocks = -(-pl.col("cross_tokens") // pl.col("cross_block_tokens"))
-    blocks = [pl.when(pl.col(f"{k}_layers") > 0).then(f"{k}_block_tokens") for k in ("full", "window", "cross")]
-    return rows.with_columns(
-        groups=pl.sum_horizontal("full_groups", "window_groups", "cross_groups", "state_groups"),
-        fixed_blocks=pl.col("state_groups") * states + pl.col("cross_groups") * cross_blocks,
-        smallest_block_tokens=pl.min_horizontal(blocks),
-        # Null: the KV dtype is not one of vLLM's.
-        has_kv=pl.when(pl.col("kv_element_bytes").is_not_null()).then(pl.col("block_bytes") > 0),
-    ).select(
-        *LAYOUT_KEY,
-        "block_bytes",
-        "groups",
-        "smallest_block_tokens",
-        "full_groups",
-        "full_block_tokens",
-        "window_groups",
-        "window_block_tokens",
-        "window_tokens",
-        "window_extra_blocks",
-        "fixed_blocks",
-        "state_bytes_per_sequence",
-        "has_kv",
-    )
-
-
-def _block_of(token_bytes: str) -> pl.Expr:
-    """Tokens in a page of the common size: more where tokens are smaller by a whole factor, else padded."""
-    fits = pl.col("page_bytes") / pl.col(token_bytes)
-    is_whole = (pl.col(token_bytes) > 0) & (fits == fits.floor()) & (pl.col("kind_count") > 1)
-    return pl.when(is_whole).then(fits).otherwise("attention_block").cast(pl.Int64)

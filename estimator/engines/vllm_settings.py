@@ -26,6 +26,7 @@ KV_ELEMENT_BYTES = {
 }
 _NATIVE_BYTES = {"fp32": 4.0}  # a 16-bit model otherwise
 _PLAIN = ("native", "bf16", "fp16", "fp32")
+_EIGHT_BIT = r"^(fp8|int8)"  # precisions whose activations are 8-bit too
 _POOLING_TASKS = ("feature-extraction", "sentence-similarity", "text-classification", "text-ranking", "fill-mask")
 _MODEL_COLUMNS = (
     "architecture",
@@ -44,6 +45,7 @@ _MODEL_COLUMNS = (
     "max_context_tokens",
     "extended_context_tokens",
     "native_dtype",
+    "native_precision",
     "quant_method",
     "kv_cache_scheme",
     "is_multimodal",
@@ -60,8 +62,9 @@ def with_settings(
 
     Adds version_key, engine_version_used, memory_bytes (total as torch sees it), budget_bytes, sequences
     (max_num_seqs), batch_tokens (max_num_batched_tokens), kv_element_bytes, draft_tokens, draft_layers, is_runner2,
-    is_pooling, flight_tokens (tokens in flight beside a sliding window), and one column per scalar rule; fills
-    engine_core, usage, the parallel sizes, gpu_count and context_tokens. Row order is kept.
+    is_pooling, is_eight_bit (activations too), has_context (one was asked for), flight_tokens (in flight beside a
+    sliding window), and one column per scalar rule; fills engine_core, usage, the parallel sizes, gpu_count and
+    context_tokens. Row order is kept.
     """
     recurrent = caches.filter(pl.col("kind").is_in(["linear_state", "conv_state"])).select("model_id").unique()
     facts = models.select("model_id", *_MODEL_COLUMNS).with_columns(
@@ -121,6 +124,7 @@ def _with_sizes(rows: pl.DataFrame) -> pl.DataFrame:
             pipeline_parallel=pl.col("pipeline_parallel").fill_null(1),
             data_parallel=pl.col("data_parallel").fill_null(1),
             gpu_count=pl.coalesce("gpu_count", tensor * others),
+            has_context=pl.col("context_tokens").is_not_null(),
             # vLLM takes 2048 where a config names no length.
             context_tokens=pl.coalesce("context_tokens", "max_context_tokens", pl.lit(2048, pl.Int64)),
         )
@@ -223,6 +227,10 @@ def _with_runner(rows: pl.DataFrame, rules: VllmRules) -> pl.DataFrame:
     rows = rows.with_columns(
         is_moe=pl.col("experts").fill_null(0) > 0,
         is_quantized=pl.col("quant_method").is_not_null() | ~pl.col("precision_id").is_in(_PLAIN),
+        is_eight_bit=pl.when(pl.col("precision_id") == "native")
+        .then("native_precision")
+        .otherwise("precision_id")
+        .str.contains(_EIGHT_BIT),
     )
     distinct = rows.select(kinds).unique()
     table = rules.runners.rename({"architecture": "rule_architecture"})
