@@ -17,6 +17,7 @@ from fitmart.estimator.architectures import (
     moe,
     nemotron,
     small_states,
+    sparse_blocks,
     uneven_heads,
 )
 from fitmart.estimator.architectures.config import Reads
@@ -36,6 +37,7 @@ GROUPS = (
     moe,
     nemotron,
     small_states,
+    sparse_blocks,
     uneven_heads,
 )
 

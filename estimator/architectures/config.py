@@ -179,10 +179,15 @@ class Config:
             for path, scope in self._scopes:
                 value = scope.get(name)
                 if isinstance(value, Mapping):
+                    self.reads.paths.add((*path, name, ""))  # an empty section is a statement too
                     return Config(self.model_id, [((*path, name), value)], reads=self.reads, defaults=defaults)
                 if value is not None:
                     raise self.fail(f"{name} is {_shown(value)}, not an object")
         return None
+
+    def empty(self) -> "Config":
+        """A section with nothing in it: everything takes its default."""
+        return Config(self.model_id, [], reads=self.reads)
 
     def text(self, nested: "Config | None", defaults: Mapping[str, Any]) -> "Config":
         """The text model's view: the nested section first, then this level, then `defaults`."""

@@ -1,6 +1,7 @@
 """Gemma 3n and 4, whose layers differ: own sizes on full-attention layers, shared KV, per-layer embeddings, AltUp."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from fitmart.estimator.architectures.attention import (
     Heads,
@@ -68,15 +69,16 @@ def gemma4(parts: Parts) -> Shape:
     kinds[-1] = "full"  # the class forces it
     owners = shape.layers - c.integer("num_kv_shared_layers", default=0, low=0, high=shape.layers)
     shape.heads, shape.width = sliding, c.integer("intermediate_size")
-    frame(parts, shape, STYLE)
+    width = c.optional_integer("hidden_size_per_layer_input", default=256)
+    # The models without per-layer embeddings (26B, 31B) store the tied output matrix again.
+    frame(parts, shape, replace(STYLE, is_tied_stored=not width))
     layer_norms(parts, shape, STYLE, shape.every)
-    parts.add("norm", f"{parts.model}layers.{{layer}}.layer_scalar", 1, layers=shape.every)
+    parts.buffer("norm", f"{parts.model}layers.{{layer}}.layer_scalar", 1, layers=shape.every)
     heads = {"full": full, "sliding": sliding}
     for kind, own in heads.items():
         layers = tuple(i for i, k in enumerate(kinds) if k == kind)
         _attention(parts, shape, own, layers, owners, has_values=not (is_k_eq_v and kind == "full"))
     _gemma4_feed(parts, shape, owners)
-    width = c.optional_integer("hidden_size_per_layer_input", default=256)
     if width:
         _per_layer_inputs(parts, shape, width)
     _caches(parts, kinds, heads, owners, window)

@@ -1,5 +1,7 @@
 """Decoders from before Llama's layout: GPT-2, OPT, BLOOM, GPT-NeoX, GPT-J, Falcon, Phi, StarCoder, StableLM, MPT."""
 
+from dataclasses import replace
+
 from fitmart.estimator.architectures.decoder import HIDDEN, Flag, Shape, Style, build
 from fitmart.estimator.architectures.parts import Parts
 from fitmart.estimator.architectures.registry import family, register_styles
@@ -14,7 +16,27 @@ def positions(parts: Parts, name: str, shape: Shape, *, extra: int = 0) -> None:
     parts.add("embedding", f"{parts.model}{name}.weight", length + extra, shape.hidden)
 
 
+def causal_masks(parts: Parts, name: str, shape: Shape) -> None:
+    """Old checkpoints store each layer's triangular mask: positions² entries that no class loads."""
+    length = parts.config.integer("max_position_embeddings", "n_positions")
+    parts.buffer("attention", f"{parts.model}{name}", length, length, layers=shape.every)
+
+
 def _gpt2_extra(parts: Parts, shape: Shape) -> None:
+    positions(parts, "wpe", shape)
+    causal_masks(parts, "h.{layer}.attn.bias", shape)
+
+
+def _neox_extra(parts: Parts, shape: Shape) -> None:
+    causal_masks(parts, "layers.{layer}.attention.bias", shape)
+    if shape.heads:
+        rotary = int(shape.heads.key_dim * parts.config.number("rotary_pct", default=0.25)) // 2
+        parts.buffer(
+            "attention", f"{parts.model}layers.{{layer}}.attention.rotary_emb.inv_freq", rotary, layers=shape.every
+        )
+
+
+def _position_extra(parts: Parts, shape: Shape) -> None:
     positions(parts, "wpe", shape)
 
 
@@ -82,6 +104,7 @@ register_styles(
             final_norm="final_layer_norm",
             model="gpt_neox.",
             head="embed_out",
+            extra=_neox_extra,
         ),
         "gptj": Style(
             layer="h.{layer}.",
@@ -157,7 +180,7 @@ def gpt_neo(parts: Parts) -> Shape:
         width_factor=4,
         window="odd",
         window_names=("window_size",),
-        extra=_gpt2_extra,
+        extra=_position_extra,
     )
     return build(parts, style)
 
@@ -165,7 +188,11 @@ def gpt_neo(parts: Parts) -> Shape:
 @family("gpt_bigcode")
 def gpt_bigcode(parts: Parts) -> Shape:
     """StarCoder 1 and Granite 34B code: GPT-2 with one key-value head."""
-    return build(parts, GPT2, kv_heads=1 if parts.config.boolean("multi_query", default=True) else None)
+    return build(
+        parts,
+        replace(GPT2, extra=_position_extra),
+        kv_heads=1 if parts.config.boolean("multi_query", default=True) else None,
+    )
 
 
 @family("stablelm")
