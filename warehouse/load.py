@@ -39,10 +39,18 @@ def create_schema(con: duckdb.DuckDBPyConnection, frames: Mapping[str, pl.DataFr
 
 
 def load_frames(con: duckdb.DuckDBPyConnection, frames: Mapping[str, pl.DataFrame]) -> None:
-    """Insert every frame into the table of its name. Raises CatalogError naming table and column or value."""
+    """Insert every frame into the table of its name; times become UTC without a zone.
+
+    Raises CatalogError naming table and column or value.
+    """
     for table, frame in frames.items():
         _must_exist(con, table, frame.columns)
-        con.register("incoming", frame)
+        con.register(
+            "incoming",
+            frame.with_columns(
+                pl.selectors.datetime(time_zone="*").dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+            ),
+        )
         _insert(con, table, "incoming")
         con.unregister("incoming")
 
@@ -98,7 +106,7 @@ def write_build(
     as_of_on: date | None = None,
 ) -> None:
     """The row of `build`, written last: it counts the rows of all tables. `built_at` is UTC."""
-    counts = row_counts(con)
+    counts = row_counts(con) | {"build": 1}
     con.execute(
         "INSERT INTO build VALUES ($1, $2, $3, $4, $5, $6, MAP($7, $8), $9, MAP($10, $11))",
         [

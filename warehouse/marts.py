@@ -27,6 +27,8 @@ SORT_KEYS: dict[str, tuple[str, ...]] = {
 }
 # Estimates carry four digits: more would claim what their bands deny, and decimal fractions compress.
 SIGNIFICANT_DIGITS = 4
+# Prices are facts, not estimates.
+EXACT = ("usd_per_hour", "spot_usd_per_hour", "usd_per_month", "purchase_usd", "utilisation_share")
 
 
 def partition_key(**inputs: object) -> str:
@@ -74,7 +76,9 @@ class MartStore:
 
     def write(self, table: str, key: str, frame: pl.DataFrame) -> Path:
         """Store a partition: sorted by the table's key, estimates rounded to four digits. Several writers may race."""
-        rounded = frame.with_columns(pl.selectors.float().round_sig_figs(SIGNIFICANT_DIGITS))
+        rounded = frame.with_columns(
+            (pl.selectors.float() - pl.selectors.by_name(EXACT, require_all=False)).round_sig_figs(SIGNIFICANT_DIGITS)
+        )
         path = self.path(table, key)
         with replacing(path) as temporary:
             rounded.sort(SORT_KEYS[table]).write_parquet(temporary, compression="zstd")

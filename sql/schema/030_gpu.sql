@@ -9,7 +9,6 @@ CREATE TABLE gpu (
     memory_bytes BIGINT NOT NULL,
     memory_basis VARCHAR,
     marketed_memory_gb DOUBLE,
-    memory_type VARCHAR,
     bandwidth_bytes_per_s DOUBLE,
     fp32_flop_per_s DOUBLE,
     fp16_flop_per_s DOUBLE,
@@ -28,6 +27,7 @@ CREATE TABLE gpu (
     source_id VARCHAR NOT NULL,
     torch_memory_bytes BIGINT,
     torch_memory_basis VARCHAR,
+    memory_type VARCHAR,
     bandwidth_basis VARCHAR,
     flop_basis VARCHAR,
     unified_basis VARCHAR,
@@ -48,7 +48,6 @@ COMMENT ON COLUMN gpu.form_factor IS 'SXM, PCIe, OAM, laptop, SoC, …; source: 
 COMMENT ON COLUMN gpu.memory_bytes IS 'Memory the driver shows [bytes]; source: driver logs, else scaled (memory_basis)';
 COMMENT ON COLUMN gpu.memory_basis IS 'How memory_bytes is known: measured, published, scaled, assumed; source: seed';
 COMMENT ON COLUMN gpu.marketed_memory_gb IS 'Memory on the box [GB]; source: vendor';
-COMMENT ON COLUMN gpu.memory_type IS 'HBM3, GDDR6X, LPDDR5X, …; source: data sheet';
 COMMENT ON COLUMN gpu.bandwidth_bytes_per_s IS 'Memory bandwidth [bytes/s]; source: data sheet';
 COMMENT ON COLUMN gpu.fp32_flop_per_s IS 'Dense FP32 rate [FLOP/s]; source: data sheet';
 COMMENT ON COLUMN gpu.fp16_flop_per_s IS 'Dense FP16 tensor rate [FLOP/s]; source: data sheet';
@@ -67,6 +66,7 @@ COMMENT ON COLUMN gpu.is_released IS 'Whether it can be had; source: vendor';
 COMMENT ON COLUMN gpu.source_id IS 'Where the row comes from; source: source';
 COMMENT ON COLUMN gpu.torch_memory_bytes IS 'Memory the CUDA or HIP runtime gives to torch, what vLLM budgets [bytes]; source: engine logs, else scaled';
 COMMENT ON COLUMN gpu.torch_memory_basis IS 'How torch_memory_bytes is known; source: seed';
+COMMENT ON COLUMN gpu.memory_type IS 'HBM3, GDDR6X, LPDDR5X, …; source: data sheet';
 COMMENT ON COLUMN gpu.bandwidth_basis IS 'How bandwidth_bytes_per_s is known; source: seed';
 COMMENT ON COLUMN gpu.flop_basis IS 'How the rates are known; source: seed';
 COMMENT ON COLUMN gpu.unified_basis IS 'How addressable_share is known; source: seed';

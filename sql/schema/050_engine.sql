@@ -41,7 +41,7 @@ COMMENT ON COLUMN engine_default.observed_on IS 'Day the facts were looked up; s
 CREATE TABLE engine_support (
     engine_id engine_id NOT NULL,
     gpu_architecture VARCHAR,
-    precision_id precision_id NOT NULL,
+    precision_id VARCHAR NOT NULL,
     support support NOT NULL,
     since_version VARCHAR,
     until_version VARCHAR,
@@ -56,7 +56,7 @@ CREATE TABLE engine_support (
 COMMENT ON TABLE engine_support IS 'One row per engine, GPU architecture (or GPUs), precision and span of versions; source: warehouse/seeds/engine_support.csv';
 COMMENT ON COLUMN engine_support.engine_id IS 'Engine; source: engine';
 COMMENT ON COLUMN engine_support.gpu_architecture IS 'Architecture; source: gpu';
-COMMENT ON COLUMN engine_support.precision_id IS 'Precision; source: precision';
+COMMENT ON COLUMN engine_support.precision_id IS 'Precision, a family of them (gguf, exl2) or a KV format (kv-fp8); source: engine''s documentation';
 COMMENT ON COLUMN engine_support.support IS 'native, weight_only, emulated, plugin, unsupported or unknown; source: engine''s documentation';
 COMMENT ON COLUMN engine_support.since_version IS 'First version it holds for; null: always; source: engine''s documentation';
 COMMENT ON COLUMN engine_support.until_version IS 'First version it no longer holds for; null: still; source: engine''s documentation';

@@ -34,6 +34,7 @@ CREATE TABLE offer (
     is_stale BOOLEAN,
     gpu_memory_gib DOUBLE,
     quality_flags VARCHAR,
+    origin VARCHAR,
     date_kind VARCHAR
 );
 COMMENT ON TABLE offer IS 'One row per offer as it stands: what one provider asks for one instance type in one region; source: price lists';
@@ -70,6 +71,7 @@ COMMENT ON COLUMN offer.observed_at IS 'When the price was seen (UTC); source: l
 COMMENT ON COLUMN offer.is_stale IS 'Whether observed_at is older than the source''s max_age_hours at build.built_at; source: build';
 COMMENT ON COLUMN offer.gpu_memory_gib IS 'Memory of one GPU as the price list has it [GiB]; source: price list';
 COMMENT ON COLUMN offer.quality_flags IS 'Doubts about the row, joined by |; source: seed';
+COMMENT ON COLUMN offer.origin IS 'direct, aggregator or seed: the first there is stands for an offer; source: build';
 COMMENT ON COLUMN offer.date_kind IS 'exact, approx or matched: how sure observed_at is; source: seed';
 
 CREATE TABLE offer_history (

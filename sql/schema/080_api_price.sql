@@ -11,7 +11,8 @@ CREATE TABLE api_price (
     note VARCHAR,
     source_id VARCHAR NOT NULL,
     observed_at TIMESTAMP,
-    is_stale BOOLEAN
+    is_stale BOOLEAN,
+    origin VARCHAR
 );
 COMMENT ON TABLE api_price IS 'One row per provider and model served by the token; source: price lists';
 COMMENT ON COLUMN api_price.provider_id IS 'Who bills it; source: provider';
@@ -25,6 +26,7 @@ COMMENT ON COLUMN api_price.note IS 'What a reader should know; source: price li
 COMMENT ON COLUMN api_price.source_id IS 'Where the price comes from; source: source';
 COMMENT ON COLUMN api_price.observed_at IS 'When the price was seen (UTC); source: landing or seed';
 COMMENT ON COLUMN api_price.is_stale IS 'Whether observed_at is older than the source''s max_age_hours at build.built_at; source: build';
+COMMENT ON COLUMN api_price.origin IS 'direct, aggregator or seed: the first there is stands; source: build';
 
 CREATE TABLE api_price_history (
     provider_id VARCHAR NOT NULL,

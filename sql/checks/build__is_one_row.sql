@@ -1,0 +1,4 @@
+-- A catalog is one build.
+SELECT count(*) AS builds
+FROM build
+HAVING count(*) <> 1;

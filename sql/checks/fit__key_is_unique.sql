@@ -1,0 +1,12 @@
+-- The key of fit names one row.
+SELECT
+    model_id,
+    precision_id,
+    engine_id,
+    gpu_id,
+    gpu_count,
+    context_tokens,
+    count(*) AS copies
+FROM fit
+GROUP BY model_id, precision_id, engine_id, gpu_id, gpu_count, context_tokens
+HAVING count(*) > 1;

@@ -1,0 +1,17 @@
+-- A no says what stands in the way; a yes has nothing in the way, a user, and what it needs.
+SELECT
+    model_id,
+    precision_id,
+    engine_id,
+    gpu_id,
+    gpu_count,
+    context_tokens,
+    verdict,
+    limited_by
+FROM fit
+WHERE NOT CASE verdict
+    WHEN 'no' THEN limited_by IS NOT NULL AND limited_by <> 'unknown'
+    WHEN 'unknown' THEN coalesce(limited_by = 'unknown', FALSE)
+    WHEN 'tight' THEN limited_by IS NULL AND required_bytes IS NOT NULL
+    ELSE limited_by IS NULL AND required_bytes > 0 AND coalesce(headroom_bytes >= 0 AND users >= 1, FALSE)
+END;
