@@ -11,29 +11,13 @@ from fitmart.estimator.anatomy import Anatomy, Cache, ModelFacts, to_frames
 from fitmart.estimator.engines.vllm import vllm_memory
 from fitmart.estimator.engines.vllm_kv import with_pool
 from fitmart.estimator.engines.vllm_pages import LAYOUT_KEY, cutlass_mla, page_layout
-from fitmart.estimator.engines.vllm_rules import (
-    BAND_SCHEMA,
-    BATCH_SCHEMA,
-    OVERHEAD_SCHEMA,
-    RULE_SCHEMA,
-    RUNNER_SCHEMA,
-    VISION_SCHEMA,
-    VllmRules,
-)
+from fitmart.estimator.engines.vllm_rules import VllmRules
 from fitmart.estimator.engines.vllm_settings import with_settings
 from fitmart.estimator.frames import DEPLOYMENT_SCHEMA
 
 GIB = 2**30
 SEEDS = Path(__file__).parents[1] / "warehouse" / "seeds"
-SCHEMAS = {
-    "vllm_rule": RULE_SCHEMA,
-    "vllm_batch_default": BATCH_SCHEMA,
-    "vllm_runner": RUNNER_SCHEMA,
-    "vllm_overhead": OVERHEAD_SCHEMA,
-    "vllm_vision": VISION_SCHEMA,
-    "vllm_band": BAND_SCHEMA,
-}
-RULES = {name: pl.read_csv(SEEDS / f"{name}.csv", schema_overrides=dict(s)) for name, s in SCHEMAS.items()}
+RULES = {p.stem: pl.read_csv(p, infer_schema_length=None, try_parse_dates=True) for p in SEEDS.glob("vllm_*.csv")}
 TABLES = VllmRules.of(RULES)
 
 _GPU = {

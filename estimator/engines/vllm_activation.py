@@ -10,7 +10,7 @@ from fitmart.estimator.engines.vllm_rules import VllmRules, holds
 
 _FLOAT, _HALF = 4, 2  # bytes
 # A vision model whose family has no row in vllm_vision.
-_ITEM_TOKENS, _PATCHES_PER_TOKEN = 1024, 4.0
+_ITEM_TOKENS, _PATCHES_PER_TOKEN, _HIDDEN_COPIES = 1024, 4, 4
 
 
 def with_activation(rows: pl.DataFrame, tensors: pl.DataFrame, rules: VllmRules) -> pl.DataFrame:
@@ -68,10 +68,12 @@ def _sampler() -> pl.Expr:
     Tensor parallelism does not divide it: the logits are gathered. Pooling models have no sampler.
     """
     unit = pl.col("vocab_size") * _FLOAT
-    scratch = pl.when("is_runner2").then(0).otherwise(pl.min_horizontal("sampler_buffer_rows", "sequences")) * unit
+    scratch = (
+        pl.when("is_runner2").then(0).otherwise(pl.min_horizontal("sampler_buffer_rows", "profiled_sequences")) * unit
+    )
     copies = pl.when("is_runner2").then("runner2_sampler_copies").otherwise("sampler_copies")
-    hidden = _HALF * pl.col("hidden_size") * (pl.col("batch_tokens") + 2 * pl.col("sequences"))
-    peak = copies * pl.col("sequences") * unit + scratch + hidden
+    hidden = _HALF * pl.col("hidden_size") * (pl.col("batch_tokens") + 2 * pl.col("profiled_sequences"))
+    peak = copies * pl.col("profiled_sequences") * unit + scratch + hidden
     return pl.when("is_pooling").then(0).otherwise(peak) + pl.col("cublas_workspace_bytes")
 
 
@@ -98,11 +100,11 @@ def _forward() -> pl.Expr:
 
 
 def _with_encoder(rows: pl.DataFrame, tensors: pl.DataFrame, rules: VllmRules) -> pl.DataFrame:
-    """encoder_bytes, encoder_output_bytes: the profiled images' pass through the vision tower, and what it leaves.
+    """encoder_bytes, encoder_output_bytes, profiled_sequences: the profiled images' pass through the vision tower.
 
-    Budget = max(batch, largest item) tokens, filled with items of the largest size; a patch is held as four hidden
-    states and the MLP before and after its activation (cut by TP), a token's output as one hidden state of the language
-    model, which stays while the language model runs.
+    Budget = max(batch, largest item) tokens, filled with items of the largest size. A patch is held as some hidden
+    states (nine with rotary embeddings in fp32) and the MLP before and after its activation (cut by TP); a token's
+    output as one hidden state of the language model, which stays while the language model runs.
     """
     layered = (pl.col("component") == "vision") & (pl.col("layer_count") > 1) & (pl.col("columns") > 1)
     towers = (
@@ -113,21 +115,26 @@ def _with_encoder(rows: pl.DataFrame, tensors: pl.DataFrame, rules: VllmRules) -
             tower_hidden=pl.min_horizontal("rows", "columns").min(),
         )
     )
-    items = rules.visions.rename({"largest_item_tokens": "item_tokens"})
     rows = rows.join(towers, on="model_id", how="left", maintain_order="left", validate="m:1").join(
-        items, on="model_type", how="left", maintain_order="left", validate="m:1"
+        rules.visions, on="model_type", how="left", maintain_order="left", validate="m:1"
     )
-    item = pl.col("item_tokens").fill_null(_ITEM_TOKENS)
+    # V0 does not start where the largest image is longer than the context; what started allowed no larger one.
+    largest = pl.col("largest_item_tokens").fill_null(_ITEM_TOKENS)
+    is_cut = (pl.col("engine_core") == "v0") & pl.col("has_context")
+    item = pl.when(is_cut).then(pl.min_horizontal(largest, "context_tokens")).otherwise(largest)
     count = (pl.col("batch_tokens") // item).clip(1).clip(upper_bound=pl.col("sequences"))
-    tokens = count * item
-    patch = 4 * pl.col("tower_hidden") + 2 * pl.col("tower_width") / pl.col("tensor_parallel")
-    output = _HALF * tokens * pl.col("hidden_size")
-    pixels = _HALF * tokens * pl.col("patches_per_token").fill_null(_PATCHES_PER_TOKEN) * patch
+    hidden = pl.col("hidden_copies").fill_null(_HIDDEN_COPIES) * pl.col("tower_hidden")
+    patch = hidden + 2 * pl.col("tower_width") / pl.col("tensor_parallel")
+    output = _HALF * count * item * pl.col("hidden_size")
+    pixels = _HALF * count * item * pl.col("patches_per_token").fill_null(_PATCHES_PER_TOKEN) * patch
     has_tower = pl.col("tower_width").is_not_null()
+    # V0 profiles as many sequences as items of the largest size fill the batch.
+    is_few = (pl.col("engine_core") == "v0") & pl.col("is_multimodal")
     return rows.with_columns(
         encoder_output_bytes=pl.when(has_tower).then(output).otherwise(0),
         encoder_bytes=pl.when(has_tower).then((pixels + output).cast(pl.Int64)).otherwise(0),
-    ).drop("tower_width", "tower_hidden", "item_tokens", "patches_per_token")
+        profiled_sequences=pl.when(is_few).then(count).otherwise("sequences"),
+    ).drop("tower_width", "tower_hidden", "largest_item_tokens", "patches_per_token", "hidden_copies")
 
 
 def _graphs() -> pl.Expr:

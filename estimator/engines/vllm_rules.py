@@ -45,7 +45,12 @@ OVERHEAD_SCHEMA = schema(
     min_capability=pl.Float64,
     value_bytes=pl.Int64,
 )
-VISION_SCHEMA = schema(model_type=pl.String, largest_item_tokens=pl.Int64, patches_per_token=pl.Float64)
+VISION_SCHEMA = schema(
+    model_type=pl.String,
+    largest_item_tokens=pl.Int64,  # of one image, as the processor allows it
+    patches_per_token=pl.Int64,
+    hidden_copies=pl.Int64,  # hidden states of a patch alive at the tower's peak
+)
 BAND_SCHEMA = schema(
     band=pl.String, low_share=pl.Float64, high_share=pl.Float64, low_bytes=pl.Int64, high_bytes=pl.Int64
 )

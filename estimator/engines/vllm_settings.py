@@ -184,7 +184,10 @@ def _device_defaults(rows: pl.DataFrame, rules: VllmRules) -> pl.DataFrame:
 
 
 def _with_batch(rows: pl.DataFrame, rules: VllmRules) -> pl.DataFrame:
-    """Sequences and batch: asked for, else the device's tier (V1) or the context (V0), each capped by the other."""
+    """Sequences and batch: asked for, else the device's tier (V1) or the context (V0), each capped by the other.
+
+    Without an asked context the longest that fits is wanted (`with_pool`), so V0's batch is its least.
+    """
     is_v0 = pl.col("engine_core") == "v0"
     is_long = (pl.col("context_tokens") > pl.col("chunked_above_tokens")) & ~pl.col("is_multimodal").fill_null(
         value=False
@@ -194,7 +197,7 @@ def _with_batch(rows: pl.DataFrame, rules: VllmRules) -> pl.DataFrame:
         .then(pl.col("chunked_batch_tokens"))
         .otherwise(
             pl.max_horizontal(
-                "context_tokens",
+                pl.when("has_context").then("context_tokens").otherwise(0),
                 "batch_floor_tokens",
                 pl.when("is_multimodal").then("multimodal_batch_floor_tokens").otherwise(0),
                 pl.when("is_pooling").then("pooling_batch_floor_tokens").otherwise(0),
