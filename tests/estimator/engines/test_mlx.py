@@ -95,7 +95,7 @@ def test_measured_peaks_are_within_the_band(model, params, bits, gb):
     (found,) = answer((model, int(params * bits / 8), {"context_tokens": 2176}))
     assert found["required_bytes_low"] <= gb * 1e9 <= found["required_bytes_high"]
     inside = found["required_bytes"] - found["non_torch_bytes"]
-    assert inside + 2048 * 151936 * 2 == pytest.approx(gb * 1e9, rel=0.02)
+    assert inside + 2048 * 151936 * 2 == pytest.approx(gb * 1e9, rel=0.025)
 
 
 def test_a_cache_grows_by_256_tokens():
