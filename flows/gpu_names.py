@@ -78,6 +78,7 @@ class Resolver:
         self.cards = [self._card(row) for row in gpus.iter_rows(named=True)] + [
             self._unlisted(name, memory_gb) for name, memory_gb in self.speller.unlisted
         ]
+        self.ids = frozenset(gpus["gpu_id"])
         self.soft_of: dict[str, set[str]] = {}  # digits of a chip -> soft words of the cards named by digits alone
         for card in self.cards:
             for core in card.core:
@@ -142,6 +143,8 @@ class Resolver:
         text = " ".join((raw_name or "").lower().split())
         if not text:
             return _none("no name")
+        if text in self.ids:
+            return Answer(text, False, "gpu_id", (text,))
         if refusal := self.speller.refusal(text):
             return _none(refusal)
         machine = self.speller.machine(text)

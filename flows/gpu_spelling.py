@@ -102,7 +102,8 @@ class Speller:
 
     def refusal(self, text: str) -> str | None:
         """Why this name must not resolve, if a rule says so."""
-        return next((reason for pattern, reason in self.none_rules if pattern.search(text)), None)
+        spaced = text.replace("_", " ")  # an underscore is no end of a word to a regular expression
+        return next((why for pattern, why in self.none_rules if pattern.search(text) or pattern.search(spaced)), None)
 
     def machine(self, text: str) -> str | None:
         """The GPU of a machine type that a rule knows."""
@@ -116,13 +117,15 @@ class Speller:
         return next((count for pattern, count in self.counts if pattern.search(text)), None)
 
     def respell(self, text: str) -> str:
+        text = text.replace("_", " ")
         for pattern, instead in self.spellings:
             text = pattern.sub(instead, text)
         return text
 
     def read_card(self, name: str) -> Reading:
-        """A card's own name: what has no role is its chip."""
-        text = re.sub(r"(\d) ?gb\b", r"\1gb", self.respell(name.lower()))
+        """A card's own name: what has no role is its chip; remarks in brackets are for people."""
+        text = re.sub(r"\([^)]*\)", " ", self.respell(name.lower()))
+        text = re.sub(r"(\d) ?gb\b", r"\1gb", text)
         return Reading([Word(self._role(w) or "unknown", w) for w in re.findall(r"[a-z0-9]+", text)])
 
     def read(self, text: str) -> Reading:
