@@ -1,0 +1,75 @@
+"""Scenarios answered: every figure of the contract for typed rows whose model, precision and GPU are known."""
+
+import polars as pl
+
+from fitmart.estimator.estimate import ENGINES, estimate
+from fitmart.estimator.kv_cache import kv_minimum_bytes
+from fitmart.estimator.reference import Models, Reference
+from fitmart.estimator.request import with_request
+from fitmart.estimator.scenarios import OUTPUT, to_deployments, with_defaults
+from fitmart.estimator.speed import with_speed
+from fitmart.estimator.workload import INPUT_SHARE
+
+_REQUEST = ("concurrency", "input_tokens", "output_tokens", "cached_tokens")
+
+
+def problems(scenarios: pl.DataFrame, models: Models, reference: Reference) -> pl.DataFrame:
+    """Typed scenarios with `error` filled where the model, precision, engine or GPU is not known to the estimator."""
+
+    def unknown(column: str, known: pl.Series, words: str) -> pl.Expr:
+        is_known = pl.col(column).is_null() | pl.col(column).is_in(known.implode())
+        return pl.when(~is_known).then(pl.format("unknown {} '{}'", pl.lit(words), pl.col(column).str.slice(0, 80)))
+
+    return scenarios.with_columns(
+        error=pl.coalesce(
+            "error",
+            unknown("model_id", models.models["model_id"], "model"),
+            unknown("precision", reference.precisions["precision_id"], "precision"),
+            unknown("engine", pl.Series(ENGINES), "engine"),
+            unknown("gpu_id", reference.gpus["gpu_id"], "GPU"),
+        )
+    )
+
+
+def answer(scenarios: pl.DataFrame, models: Models, reference: Reference) -> pl.DataFrame:
+    """Typed scenarios (`read_scenarios`) → `row`, the columns of OUTPUT that could be given, and `error`.
+
+    A row that has an error already, or whose ids are unknown, gets that reason and no figures; the others are answered.
+    """
+    filled = problems(with_defaults(scenarios, reference.precisions), models, reference)
+    good = filled.filter(pl.col("error").is_null())
+    refused = filled.filter(pl.col("error").is_not_null()).select("row", "error")
+    if good.is_empty():
+        return refused
+    rows = estimate(to_deployments(good), models, reference)
+    rows = rows.join(good.select("row", *_REQUEST), on="row", how="left", validate="1:1", maintain_order="left")
+    rows = _with_minimum(rows.with_columns(context_tokens=_context()), models)
+    rows = with_speed(with_request(_with_request_defaults(rows), models), reference.coefficients)
+    figures = [c for c in OUTPUT if c in rows.columns and c != "error"]
+    return pl.concat([rows.select("row", *figures, "error"), refused], how="diagonal").sort("row")
+
+
+def _context() -> pl.Expr:
+    """What the engine serves where nothing is asked: the model's own context."""
+    return pl.coalesce("context_tokens", "max_context_tokens", pl.lit(4096, pl.Int64))
+
+
+def _with_minimum(rows: pl.DataFrame, models: Models) -> pl.DataFrame:
+    """kv_minimum_bytes: one sequence at that context, 16 bit unless the scenario says otherwise."""
+    rows = rows.with_columns(kv_precision=pl.col("kv_cache_dtype").fill_null("bf16"))
+    key = ["model_id", "context_tokens", "kv_precision"]
+    least = kv_minimum_bytes(models.caches, rows.select(key).unique()).rename({"minimum_bytes": "kv_minimum_bytes"})
+    return rows.join(least, on=key, how="left", validate="m:1", maintain_order="left")
+
+
+def _with_request_defaults(rows: pl.DataFrame) -> pl.DataFrame:
+    """A request that says nothing fills the context, three quarters prompt and one answer."""
+    prompt = (pl.col("context_tokens") * INPUT_SHARE).cast(pl.Int64)
+    batch = pl.col("concurrency").fill_null(1)
+    return rows.with_columns(
+        input_tokens=pl.coalesce("input_tokens", prompt),
+        output_tokens=pl.coalesce("output_tokens", pl.col("context_tokens") - prompt),
+        cached_tokens=pl.col("cached_tokens").fill_null(0),
+        batch=batch,
+        throughput_batch=batch,
+    )

@@ -1,0 +1,152 @@
+"""The default grid: every model at every precision on every released accelerator, a batch of models at a time."""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from fitmart.estimator.estimate import estimate, footprints
+from fitmart.estimator.frames import DEPLOYMENT_SCHEMA, conform
+from fitmart.estimator.kv_cache import kv_minimum_bytes
+from fitmart.estimator.reference import Models, Reference
+from fitmart.estimator.request import with_request
+from fitmart.estimator.speed import with_speed
+from fitmart.estimator.units import KIB
+from fitmart.estimator.workload import INPUT_SHARE
+
+CONTEXTS = tuple(k * KIB for k in (4, 8, 16, 32, 64, 128, 256, 1024))
+GPU_COUNTS = (1, 2, 4, 8)
+KV_PRECISIONS = ("bf16", "fp8", "q8_0", "q4_0")
+KEY = ("model_id", "precision_id", "engine_id", "gpu_id", "gpu_count")
+# An engine runs on what its makers build for; other pairs are no question and have no row.
+_ENGINE_VENDORS = {"mlx": ("Apple",)}
+# A user of a served model wants at least this: beyond, more users only share less (cost.py counts no more of them).
+MAX_SERVED = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Marts:
+    """The mart rows of a batch of models, by table."""
+
+    footprint: pl.DataFrame
+    kv_cache: pl.DataFrame
+    capacity: pl.DataFrame
+    fit: pl.DataFrame
+    speed: pl.DataFrame
+
+
+def grid_precisions(models: pl.DataFrame, precisions: pl.DataFrame) -> pl.DataFrame:
+    """model_id, precision_id: the precisions in the grid; `native` only where it is another than 16 bit.
+
+    A repository that is itself a quantization of another has its native precision alone.
+    """
+    pairs = models.join(precisions.filter("is_in_grid"), how="cross")
+    is_plain = pl.col("native_precision").is_in(["bf16", "fp16", "fp32"])
+    is_native = pl.col("precision_id") == "native"
+    return pairs.filter(is_native ^ is_plain).select("model_id", "precision_id", "engine_id")
+
+
+def grid_devices(gpus: pl.DataFrame) -> pl.DataFrame:
+    """gpu_id, vendor, gpu_count: every released accelerator in every count it is sold in."""
+    counts = pl.DataFrame({"gpu_count": GPU_COUNTS}, schema={"gpu_count": pl.Int64})
+    return (
+        gpus.join(counts, how="cross")
+        .filter(pl.col("gpu_count") <= pl.col("max_gpu_count"))
+        .select("gpu_id", "vendor", "gpu_count")
+    )
+
+
+def grid_contexts(models: pl.DataFrame) -> pl.DataFrame:
+    """model_id, context_tokens: CONTEXTS up to the model's extended context; its own limit where that is below them."""
+    contexts = pl.DataFrame({"context_tokens": CONTEXTS}, schema={"context_tokens": pl.Int64})
+    limit = pl.coalesce("extended_context_tokens", "max_context_tokens", pl.lit(CONTEXTS[0], pl.Int64))
+    smallest = pl.min_horizontal(limit, pl.lit(CONTEXTS[0], pl.Int64))
+    return (
+        models.select("model_id", limit=limit, smallest=smallest)
+        .join(contexts, how="cross")
+        .with_columns(
+            context_tokens=pl.when(pl.col("context_tokens") == CONTEXTS[0]).then("smallest").otherwise("context_tokens")
+        )
+        .filter(pl.col("context_tokens") <= pl.col("limit"))
+        .select("model_id", "context_tokens")
+    )
+
+
+def grid_deployments(models: pl.DataFrame, reference: Reference) -> pl.DataFrame:
+    """DEPLOYMENT_SCHEMA: the grid of some models, at the engines' newest versions and default settings."""
+    allowed = pl.lit(value=True)
+    for engine, vendors in _ENGINE_VENDORS.items():
+        allowed &= (pl.col("engine_id") != engine) | pl.col("vendor").is_in(vendors)
+    rows = (
+        grid_precisions(models, reference.precisions)
+        .join(grid_devices(reference.gpus), how="cross")
+        .filter(allowed)
+        .join(grid_contexts(models), on="model_id")
+        .with_row_index("row")
+        .with_columns(
+            pl.col("row").cast(pl.Int64),
+            tensor_parallel=pl.col("gpu_count"),
+            pipeline_parallel=pl.lit(1, pl.Int64),
+            data_parallel=pl.lit(1, pl.Int64),
+            kv_cache_dtype=pl.lit("bf16"),
+        )
+    )
+    blank = [pl.lit(None, dtype).alias(name) for name, dtype in DEPLOYMENT_SCHEMA.items() if name not in rows.columns]
+    return conform(rows.with_columns(blank), DEPLOYMENT_SCHEMA, stage="grid")
+
+
+def compute_marts(models: Models, reference: Reference) -> Marts:
+    """Every mart row of these models, from the anatomy to the speed (costs follow with the prices)."""
+    deployments = grid_deployments(models.models, reference)
+    answers = estimate(deployments, models, reference)
+    eight_bit = estimate(deployments.with_columns(kv_cache_dtype=pl.lit("fp8")), models, reference)
+    answers = answers.with_columns(users_kv8=eight_bit["users"])
+    contexts = deployments.select("model_id", "context_tokens").unique()
+    return Marts(
+        footprint=footprints(deployments, models, reference).drop("engine_version", "imatrix"),
+        kv_cache=_kv_cache(contexts, models),
+        capacity=_capacity(answers),
+        fit=answers.select(
+            *KEY, "context_tokens", "required_bytes", "taken_bytes", "headroom_bytes",
+            "users", "users_kv8", "verdict", "limited_by",
+        ),
+        speed=_speed(answers, models, reference),
+    )  # fmt: skip
+
+
+def _capacity(answers: pl.DataFrame) -> pl.DataFrame:
+    """One row a key: what holds at any context (the smallest of the grid stands for all)."""
+    at_any = ("weights", "tp_divisibility", "unsupported", "unknown")
+    first = answers.sort("context_tokens").unique(KEY, keep="first", maintain_order=True)
+    return first.select(
+        *KEY, "weights_bytes", "activation_bytes", "non_torch_bytes", "cuda_graph_bytes", "budget_bytes",
+        "kv_available_bytes", "kv_available_bytes_low", "kv_available_bytes_high", "support",
+        "compute_buffer_bytes", "fit_context_tokens",
+        limited_by=pl.when(pl.col("limited_by").is_in(at_any)).then("limited_by"),
+    )  # fmt: skip
+
+
+def _kv_cache(contexts: pl.DataFrame, models: Models) -> pl.DataFrame:
+    wanted = contexts.join(pl.DataFrame({"kv_precision": KV_PRECISIONS}), how="cross")
+    return kv_minimum_bytes(models.caches, wanted)
+
+
+def _speed(answers: pl.DataFrame, models: Models, reference: Reference) -> pl.DataFrame:
+    """Speeds of what fits: a request fills the context, three quarters prompt and one answer."""
+    runs = answers.filter(pl.col("verdict").is_in(["fits", "tight"]))
+    prompt = (pl.col("context_tokens") * INPUT_SHARE).cast(pl.Int64)
+    runs = runs.with_columns(
+        input_tokens=prompt,
+        output_tokens=pl.col("context_tokens") - prompt,
+        cached_tokens=pl.lit(0, pl.Int64),
+        batch=pl.lit(1, pl.Int64),
+        throughput_batch=pl.col("users").fill_null(1).clip(1, MAX_SERVED),
+    )
+    speeds = with_speed(with_request(runs, models), reference.coefficients)
+    return speeds.select(
+        *KEY, "context_tokens", "throughput_batch",
+        *(f"{name}{end}" for name in _SPEEDS for end in ("", "_low", "_high")), *_TERMS,
+    ).rename({"throughput_batch": "served_users"})  # fmt: skip
+
+
+_SPEEDS = ("decode_tokens_per_s", "prefill_tokens_per_s", "ttft_ms", "throughput_tokens_per_s")
+_TERMS = ("decode_fixed_s", "decode_s_per_user", "decode_s_per_kv_token", "prefill_s_per_token")

@@ -1,0 +1,160 @@
+"""Everything a build starts from, parsed now: models, offers, token prices and the bundled tables, as frames.
+
+Parsing runs at build, from landing, so that a mended parser or a new alias mends the past too.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from fitmart.estimator.anatomy import Anatomy
+from fitmart.estimator.errors import FitmartError
+from fitmart.estimator.grid import grid_devices
+from fitmart.estimator.offers import best_offer, current_offers
+from fitmart.estimator.reference import Models, Reference
+from fitmart.flows.estimates import anatomy_of
+from fitmart.flows.landing import read_newest
+from fitmart.flows.models import read_models
+from fitmart.flows.offers import normalise
+from fitmart.flows.records import Offer, Sifted, TokenPrice
+from fitmart.flows.sources import registry
+from fitmart.flows.sources.contract import ModelRecord, Rejected
+from fitmart.flows.token_prices import current_token_prices
+from fitmart.warehouse.seeds import read_seed
+
+# Tables that ship as they are.
+SEED_TABLES = ("source", "precision", "engine", "engine_default", "engine_support", "provider")
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """Dimension frames by table name, the anatomies beneath them, and what was rejected."""
+
+    models: Models
+    frames: dict[str, pl.DataFrame]
+    model_count: int
+
+
+def read_catalog(
+    landing_dir: Path, models_dir: Path | None, reference: Reference, built_at: datetime, as_of: date | None = None
+) -> Catalog:
+    """All that is known at `built_at` (or, with `as_of`, what was known on that day)."""
+    found = read_models(landing_dir, models_dir, as_of=as_of)
+    records, anatomies, rejected = _read_anatomies(found.records)
+    rejected = found.rejected + rejected
+    offers, refused = _offers(landing_dir, as_of)
+    rejected += refused
+    prices, refused = _token_prices(landing_dir, as_of)
+    rejected += refused
+    ages = read_seed("source").select("source_id", "max_age_hours")
+    models = Models.of(anatomies)
+    current = current_offers(offers, ages, built_at)
+    frames = {name: read_seed(name) for name in SEED_TABLES}
+    frames |= {
+        "gpu": read_seed("gpu").filter("is_released"),
+        "model": _with_metadata(models.models, records),
+        "model_tensor": models.tensors,
+        "model_cache": models.caches,
+        "offer": _naive(current),
+        "best_offer": _naive(best_offer(current, grid_devices(reference.gpus), built_at)),
+        "api_price": _naive(current_token_prices(prices, ages, built_at)),
+        "rejected": pl.DataFrame(
+            [{"source_id": r.source_id, "raw_text": r.raw_text, "reason": r.reason} for r in rejected],
+            schema={"source_id": pl.String, "raw_text": pl.String, "reason": pl.String},
+        ),
+    }
+    return Catalog(models, frames, len(anatomies))
+
+
+def _read_anatomies(records: list[ModelRecord]) -> tuple[list[ModelRecord], list[Anatomy], list[Rejected]]:
+    good: list[ModelRecord] = []
+    anatomies: list[Anatomy] = []
+    rejected: list[Rejected] = []
+    for record in records:
+        try:
+            anatomies.append(anatomy_of(record))
+            good.append(record)
+        except FitmartError as error:
+            rejected.append(Rejected(source_id=record.source_id, raw_text=record.model_id, reason=str(error)))
+    return good, anatomies, rejected
+
+
+def _with_metadata(models: pl.DataFrame, records: list[ModelRecord]) -> pl.DataFrame:
+    """What the repository says of itself beside what its config says."""
+    rows = [_metadata(record) for record in records]
+    return models.join(pl.DataFrame(rows, schema=_METADATA), on="model_id", how="left", validate="1:1")
+
+
+_METADATA = pl.Schema(
+    {
+        "model_id": pl.String,
+        "revision": pl.String,
+        "license": pl.String,
+        "is_gated": pl.Boolean,
+        "downloads": pl.Int64,
+        "likes": pl.Int64,
+        "released_on": pl.Date,
+        "base_model": pl.String,
+        "source_id": pl.String,
+        "observed_at": pl.Datetime("us"),
+    }
+)
+
+
+def _metadata(record: ModelRecord) -> dict[str, Any]:
+    known = record.metadata
+    released = known.get("released_on") or str(known.get("created_at") or "")[:10] or None
+    return {
+        "model_id": record.model_id,
+        "revision": record.revision,
+        "license": known.get("license"),
+        "is_gated": known.get("is_gated"),
+        "downloads": known.get("downloads"),
+        "likes": known.get("likes"),
+        "released_on": date.fromisoformat(str(released)) if released else None,
+        "base_model": known.get("base_model"),
+        "source_id": record.source_id,
+        "observed_at": record.observed_at.astimezone(UTC).replace(tzinfo=None),
+    }
+
+
+def _offers(landing_dir: Path, as_of: date | None) -> tuple[pl.DataFrame, list[Rejected]]:
+    records: list[Offer] = []
+    rejected: list[Rejected] = []
+    for sifted in _parsed("prices", landing_dir, as_of):
+        records += sifted.good
+        rejected += sifted.rejected
+    normal = normalise(records)
+    return normal.offers, rejected + normal.rejected
+
+
+def _token_prices(landing_dir: Path, as_of: date | None) -> tuple[list[TokenPrice], list[Rejected]]:
+    records: list[TokenPrice] = []
+    rejected: list[Rejected] = []
+    for sifted in _parsed("tokens", landing_dir, as_of):
+        records += sifted.good
+        rejected += sifted.rejected
+    return records, rejected
+
+
+def _parsed(kind: str, landing_dir: Path, as_of: date | None) -> Iterable[Sifted[Any]]:
+    """The records of every source of a kind: of what has landed, and of what ships."""
+    for module in registry.modules(kind):
+        if not hasattr(module, "fetch"):
+            yield module.read()
+            continue
+        reading = read_newest(landing_dir, module.SOURCE_ID, as_of)
+        if reading.faults:
+            yield Sifted([], [Rejected(source_id=module.SOURCE_ID, raw_text="", reason=f) for f in reading.faults])
+        for payload in reading.payloads:
+            yield module.parse(payload.content, payload.landed.observed_at, payload.landed.name)
+
+
+def _naive(frame: pl.DataFrame) -> pl.DataFrame:
+    """Moments without a zone, in UTC, as the catalog keeps them."""
+    zoned = [c for c, t in frame.schema.items() if isinstance(t, pl.Datetime) and t.time_zone]
+    return frame.with_columns(pl.col(c).dt.convert_time_zone("UTC").dt.replace_time_zone(None) for c in zoned)
