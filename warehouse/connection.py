@@ -67,8 +67,10 @@ def _open(path: Path, config: Config) -> duckdb.DuckDBPyConnection:
 
 def _cannot_open(path: Path, error: duckdb.Error) -> str:
     line = one_line(error)
-    if "lock" in line.lower():
+    if "set lock" in line.lower():
         return f"{path} is locked by another program that writes to it; close that program and try again"
+    if "different configuration" in line:
+        return f"{path} is open in this process with other settings; close that connection first"
     if isinstance(error, duckdb.IOException) and "permission denied" in line.lower():
         return f"{path} cannot be read: permission denied"
     return f"{path} is not a readable catalog ({line}): `fitmart rollback` or `fitmart build` gives a whole one"

@@ -33,7 +33,8 @@ def create_schema(con: duckdb.DuckDBPyConnection, frames: Mapping[str, pl.DataFr
     for key, tables in KEY_TYPES.items():
         columns = [frames[t][key].cast(pl.String) for t in tables if t in frames]
         values = sorted({v for c in columns for v in c if v is not None})
-        con.execute(f"CREATE TYPE {key} AS ENUM ({', '.join(quoted(v) for v in values)})")
+        # A type without values breaks queries: a catalog without offers still has to answer.
+        con.execute(f"CREATE TYPE {key} AS ENUM ({', '.join(quoted(v) for v in values or [''])})")
     for path in sql_files("schema"):
         con.execute(path.read_text(encoding="utf-8"))
 
