@@ -30,9 +30,7 @@ class Reach:
             if host in self._resolved:
                 return
             if not self._has_answered and (host in self._lost or len(self._lost) >= LOST_HOSTS):
-                raise UnreachableError(
-                    f"no network: {host} not asked, since {', '.join(sorted(self._lost))} had no answer"
-                )
+                raise UnreachableError(f"{host}: not asked, there is no network")
         if not (_is_address(host) or _has_proxy(url, host)):
             self._resolve(host)
         with self._lock:

@@ -27,10 +27,14 @@ def record_run(landing_dir: Path, run: SourceRun) -> None:
         append_line(landing_dir / FOLDER / f"{month}.jsonl", json.dumps(row, ensure_ascii=False))
 
 
-def read_runs(landing_dir: Path, as_of: datetime | None = None) -> list[SourceRun]:
-    """All rows that ended up to `as_of`, oldest first. A line torn by a kill is left out: its run did not end."""
+def read_runs(landing_dir: Path, as_of: datetime | None = None, *, newest_months: int | None = None) -> list[SourceRun]:
+    """The rows (of the newest months) that ended up to `as_of`, oldest first.
+
+    A line torn by a kill is left out: its run did not end.
+    """
     runs = []
-    for path in sorted((landing_dir / FOLDER).glob("*.jsonl")):
+    months = sorted((landing_dir / FOLDER).glob("*.jsonl"))
+    for path in months if newest_months is None else months[-newest_months:]:
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
             if (run := _parse(line)) is not None and (as_of is None or run.ended_at <= as_of):
                 runs.append(run)

@@ -8,6 +8,8 @@ from typing import Any
 
 from fitmart.estimator.errors import FitmartError
 
+PREFECT_OWNER = "FITMART_PREFECT_OWNER"  # handed down to Prefect's server: the process that started it
+
 
 class SettingError(FitmartError):
     """An environment variable that cannot be understood; the message names it."""
@@ -107,6 +109,7 @@ def quiet_prefect(settings: Settings) -> None:
     }
     for name, value in defaults.items():
         os.environ.setdefault(name, value)
+    os.environ[PREFECT_OWNER] = str(os.getpid())
 
 
 def quiet_hub() -> None:

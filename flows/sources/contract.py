@@ -58,7 +58,7 @@ class LandedPayload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Since:
-    """What a source may know of its own past: when it last landed something, and its newest version of every name."""
+    """What a source may know of its own past: when it last answered, and its newest version of every name."""
 
     at: datetime | None
     landed: Mapping[str, Landed]
