@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from fitmart.estimator.anatomy import Anatomy, Cache, ModelFacts, to_frames
+from fitmart.estimator.anatomy import Anatomy, Cache, ModelFacts, Tensor, to_frames
 from fitmart.estimator.engines.vllm import vllm_memory
 from fitmart.estimator.engines.vllm_kv import with_pool
 from fitmart.estimator.engines.vllm_pages import LAYOUT_KEY, cutlass_mla, page_layout
@@ -102,6 +102,13 @@ def dense(model_id, layers, hidden, vocab, heads, kv_heads, dim, ffn, **given):
     )
 
 
+def tower(layers, hidden, width):
+    """The MLP of a vision tower, whose sizes decide what its pass holds."""
+    ids = tuple(range(layers))
+    up = Tensor(component="vision", name="vision.{layer}.fc1", rows=width, columns=hidden, layers=ids)
+    return up, Tensor(component="vision", name="vision.{layer}.fc2", rows=hidden, columns=width, layers=ids)
+
+
 LLAMA_8B = dense("llama-3.1-8b", 32, 4096, 128256, 32, 8, 128, 14336)
 LLAMA_70B = dense("llama-3.3-70b", 80, 8192, 128256, 64, 8, 128, 28672)
 QWEN3_06B = dense("qwen3-0.6b", 28, 1024, 151936, 16, 8, 128, 3072, architecture="Qwen3ForCausalLM")
@@ -194,10 +201,28 @@ BERT = Anatomy(
     tensors=(),
     caches=(),
 )  # fmt: skip
+LLAVA_7B = Anatomy(
+    facts=facts(
+        "llava-1.5-7b", model_type="llava", layers=32, vocab_size=32064, attention_heads=32, kv_heads=32, head_dim=128,
+        intermediate_size=11008, max_context_tokens=4096, extended_context_tokens=4096, is_multimodal=True,
+        architecture="LlavaForConditionalGeneration",
+    ),
+    tensors=tower(24, 1024, 4096),
+    caches=(attention("full", 32, 32, 128),),
+)  # fmt: skip
+QWEN25_VL_72B = Anatomy(
+    facts=facts(
+        "qwen2.5-vl-72b", model_type="qwen2_5_vl", layers=80, hidden_size=8192, vocab_size=152064, attention_heads=64,
+        kv_heads=8, head_dim=128, intermediate_size=29568, max_context_tokens=128000, extended_context_tokens=128000,
+        is_multimodal=True, architecture="Qwen2_5_VLForConditionalGeneration",
+    ),
+    tensors=tower(32, 1280, 3456),
+    caches=(attention("full", 80, 8, 128),),
+)  # fmt: skip
 MODELS = [
     LLAMA_8B, LLAMA_70B, QWEN3_06B, QWEN3_32B, QWEN25_05B, QWEN25_15B, QWEN25_3B, QWEN25_7B, R1_QWEN_32B, OPT_125M,
     E5_MISTRAL, QWEN3_30B_A3B, GPT_OSS_20B, GEMMA4_26B, GEMMA4_E4B, QWEN35_27B, QWEN35_9B, QWEN35_35B, DEEPSEEK_V3,
-    DEEPSEEK_V32, MISTRAL_V01, JAMBA_MINI, BERT,
+    DEEPSEEK_V32, MISTRAL_V01, JAMBA_MINI, BERT, LLAVA_7B, QWEN25_VL_72B,
 ]  # fmt: skip
 FRAMES = to_frames(MODELS)
 

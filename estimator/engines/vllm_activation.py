@@ -118,21 +118,24 @@ def _with_encoder(rows: pl.DataFrame, tensors: pl.DataFrame, rules: VllmRules) -
     rows = rows.join(towers, on="model_id", how="left", maintain_order="left", validate="m:1").join(
         rules.visions, on="model_type", how="left", maintain_order="left", validate="m:1"
     )
+    is_v0 = pl.col("engine_core") == "v0"
     # V0 does not start where the largest image is longer than the context; what started allowed no larger one.
     largest = pl.col("largest_item_tokens").fill_null(_ITEM_TOKENS)
-    is_cut = (pl.col("engine_core") == "v0") & pl.col("has_context")
+    is_cut = is_v0 & pl.col("has_context")
     item = pl.when(is_cut).then(pl.min_horizontal(largest, "context_tokens")).otherwise(largest)
-    count = (pl.col("batch_tokens") // item).clip(1).clip(upper_bound=pl.col("sequences"))
+    filled = (pl.col("batch_tokens") // item).clip(1).clip(upper_bound=pl.col("sequences"))
+    # V0's encoder-decoder runner gives every sequence its image.
+    count = pl.when(is_v0, "is_crossed").then("sequences").otherwise(filled)
     hidden = pl.col("hidden_copies").fill_null(_HIDDEN_COPIES) * pl.col("tower_hidden")
     patch = hidden + 2 * pl.col("tower_width") / pl.col("tensor_parallel")
     output = _HALF * count * item * pl.col("hidden_size")
     pixels = _HALF * count * item * pl.col("patches_per_token").fill_null(_PATCHES_PER_TOKEN) * patch
     has_tower = pl.col("tower_width").is_not_null()
     # V0 profiles as many sequences as items of the largest size fill the batch.
-    is_few = (pl.col("engine_core") == "v0") & pl.col("is_multimodal")
+    is_few = is_v0 & pl.col("is_multimodal")
     return rows.with_columns(
         encoder_output_bytes=pl.when(has_tower).then(output).otherwise(0),
-        encoder_bytes=pl.when(has_tower).then((pixels + output).cast(pl.Int64)).otherwise(0),
+        encoder_bytes=pl.when(has_tower).then(pixels.cast(pl.Int64)).otherwise(0),
         profiled_sequences=pl.when(is_few).then(count).otherwise("sequences"),
     ).drop("tower_width", "tower_hidden", "largest_item_tokens", "patches_per_token", "hidden_copies")
 

@@ -147,6 +147,11 @@ def _state_bytes() -> pl.Expr:
     )
 
 
+def _cross_tokens() -> pl.Expr:
+    """Encoder tokens that a cross-attention layer keeps, whatever the context."""
+    return pl.col("fixed_elements") // (pl.col("kv_heads") * (pl.col("key_dim") + pl.col("value_dim"))).clip(1)
+
+
 def _combine(layers: pl.DataFrame) -> pl.DataFrame:
     """The layers of each layout, summed by class: full (latents and indexers too), windowed, cross, recurrent."""
     kind, count, size = pl.col("kind"), pl.col("stage_layers"), pl.col("token_bytes")
@@ -169,7 +174,7 @@ def _combine(layers: pl.DataFrame) -> pl.DataFrame:
         window_extra_blocks=(kind == "sliding").any().cast(pl.Int64),
         cross_layers=total(count, cross),
         cross_token_bytes=size.filter(cross).max().fill_null(0.0),
-        cross_tokens=pl.col("window_tokens").filter(cross).max().fill_null(0),
+        cross_tokens=_cross_tokens().filter(cross).max().fill_null(0),
         # Convolution and linear state of a layer share one page.
         state_layers=count.filter(state).max().fill_null(0),
         state_page_bytes=total(pl.col("state_bytes") * count, state) / count.filter(state).max().fill_null(1),

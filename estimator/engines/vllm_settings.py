@@ -66,9 +66,9 @@ def with_settings(
     sliding window), and one column per scalar rule; fills engine_core, usage, the parallel sizes, gpu_count and
     context_tokens. Row order is kept.
     """
-    recurrent = caches.filter(pl.col("kind").is_in(["linear_state", "conv_state"])).select("model_id").unique()
     facts = models.select("model_id", *_MODEL_COLUMNS).with_columns(
-        is_recurrent=pl.col("model_id").is_in(recurrent["model_id"].implode()),
+        is_recurrent=_has_cache(caches, "linear_state", "conv_state"),
+        is_crossed=_has_cache(caches, "cross"),
         is_pooling=pl.col("is_encoder") | pl.col("task").is_in(_POOLING_TASKS),
     )
     rows = deployments.join(facts, on="model_id", how="left", maintain_order="left", validate="m:1")
@@ -78,6 +78,11 @@ def with_settings(
     rows = _with_kv_dtype(rows)
     rows = _with_batch(rows, rules)
     return _with_runner(rows, rules)
+
+
+def _has_cache(caches: pl.DataFrame, *kinds: str) -> pl.Expr:
+    """Whether a model keeps a cache of one of these kinds."""
+    return pl.col("model_id").is_in(caches.filter(pl.col("kind").is_in(kinds))["model_id"].unique().implode())
 
 
 def _with_version(rows: pl.DataFrame, rules: VllmRules) -> pl.DataFrame:

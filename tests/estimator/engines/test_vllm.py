@@ -190,3 +190,14 @@ def test_stays_fast_on_many_rows():
     )
     shards = rows.select("row", weights_bytes=pl.lit(15 * m.GIB // 4))
     assert m.vllm_memory(rows, *m.FRAMES, shards, m.RULES).height == 50_000
+
+
+# 0.5 × 79.18 − 15 GiB hold 180 thousand tokens of 131,072 B, all of the model's own 131,072. At 0.25 some thousands are
+# left, and they are the context that a deployment without one gets.
+@pytest.mark.parametrize(("share", "is_whole"), [(0.5, True), (0.25, False)])
+def test_fits_the_context_where_none_is_asked(share, is_whole):
+    row = m.memory(m.LLAMA_8B, 15.0, **H100, gpu_memory_utilization=share, engine_version="0.25.0").row(0, named=True)
+    assert row["limited_by"] is None
+    assert row["users"] >= 1
+    assert row["sequence_kv_bytes"] == row["fit_context_tokens"] * 131072
+    assert (row["fit_context_tokens"] == 131072) is is_whole

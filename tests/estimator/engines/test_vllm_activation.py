@@ -17,6 +17,7 @@ RTX_4090 = {
     "compute_capability": "8.9",
 }
 L40S = {"gpu_name": "NVIDIA L40S", "device_memory_bytes": int(44.52 * m.GIB), "compute_capability": "8.9"}
+RTX_4080 = {"gpu_name": "NVIDIA RTX 4080", "device_memory_bytes": int(15.99 * m.GIB), "compute_capability": "8.9"}
 
 # (log, model, settings, "PyTorch activation peak memory" in GiB as printed, GiB it may differ)
 PEAKS = [
@@ -67,6 +68,14 @@ PEAKS = [
         },
         0.17,
         0.01,
+    ),
+    # Three images of 576 tokens fill the batch; the sampler over 256 rows is larger still.
+    (
+        "https://github.com/mrpid12org/imageworks nohup.out",
+        m.LLAVA_7B,
+        {**RTX_4080, "engine_version": "0.10.2", "context_tokens": 4096, "max_num_batched_tokens": 2048},
+        0.34,
+        0.02,
     ),
     # A100, model runner 1, few sequences: the experts' scratch decides.
     (
@@ -150,3 +159,29 @@ def test_refuses_rule_tables_with_a_gap_or_a_clash(rules, message):
 def test_refuses_to_work_without_a_table():
     with pytest.raises(VllmRuleError, match="vllm_band is missing"):
         VllmRules.of({k: v for k, v in m.RULES.items() if k != "vllm_band"})
+
+
+# vllm-project/vllm#16570: four A100 PCIe 40 GB, 34.434 GiB of weights each, utilization 0.95: 9072 tokens of 81,920 B
+# were left, so that one image of 16,384 tokens and everything outside torch took 2.29 GiB.
+def test_passes_the_largest_image_through_the_vision_tower():
+    row = m.memory(
+        m.QWEN25_VL_72B,
+        34.434,
+        gpu_name="NVIDIA A100-PCIE-40GB",
+        device_memory_bytes=int(39.38 * m.GIB),
+        compute_capability="8.0",
+        tensor_parallel=4,
+        engine_version="0.8.3",
+        gpu_memory_utilization=0.95,
+        context_tokens=8192,
+        max_num_seqs=2,
+    ).row(0, named=True)
+    taken = (row["activation_bytes"] + row["non_torch_bytes"]) / m.GIB
+    assert taken == pytest.approx(2.29, rel=0.2)
+    assert row["kv_available_bytes_low"] < 9072 * 81920 < row["kv_available_bytes_high"]
+
+
+def test_cuts_the_image_to_the_context_in_v0():
+    asked = {**RTX_4080, "engine_core": "v0", "engine_version": "0.6.5", "max_num_batched_tokens": 4097}
+    long, short = (m.memory(m.QWEN25_VL_72B, **asked, context_tokens=n)["activation_bytes"][0] for n in (32768, 4096))
+    assert short < long
