@@ -13,10 +13,10 @@ from fitmart.estimator.engines.llamacpp_widths import WIDTHS, widths_by_layer
 HOST = -1
 FILE = ("model_id", "precision_id", "engine_version", "imatrix")
 SHAPE = ("model_id", "mla", "is_cut", "pads_value")
-PLACEMENT = (*FILE, *SHAPE[1:], "layers", "gpus", "gpu_layers", "cpu_moe", "is_output_first", "is_mapped")
+PLACEMENT = (*FILE, *SHAPE[1:], "layers", "gpus", "gpu_layers", "cpu_moe", "is_output_first", "holds_row_table")
 # The input side: rows are looked up on the host.
 _INPUTS = ("token_embd", "token_types", "token_type_embd", "position_embd", "per_layer_token_embd")
-_MAPPED_INPUT = "per_layer_token_embd"  # lies among the device's tensors, so a mapped file brings it along
+_ROW_TABLE = "per_layer_token_embd"  # on the output's device in older builds, and wherever the file is mapped whole
 _OTHER_FILES = ("vision", "audio", "mtp")
 _SIZES = ("weights_bytes", "largest_bytes", "output_bytes")
 
@@ -100,14 +100,14 @@ def _output(at: pl.DataFrame, tensors: pl.DataFrame) -> pl.DataFrame:
 
 
 def _inputs(at: pl.DataFrame, tensors: pl.DataFrame) -> pl.DataFrame:
-    """The input side: on the host, but for what a mapped file brings along. Matrix sizes count for products only."""
+    """The input side: on the host, but for a table that the GPU holds. Matrix sizes count for products only."""
     inputs = tensors.filter(pl.col("role").is_in(_INPUTS)).select(
         *FILE, "role", weights_bytes="total_bytes", largest_bytes=0, output_bytes=0
     )
     last = at.filter(pl.col("layer") == pl.col("layers"))
-    is_mapped = pl.col("is_mapped") & (pl.col("role") == _MAPPED_INPUT)
+    is_held = pl.col("holds_row_table") & (pl.col("role") == _ROW_TABLE)
     return (
         last.join(inputs, on=FILE, how="inner", nulls_equal=True)
-        .with_columns(home=pl.when(is_mapped).then("device").otherwise(HOST))
+        .with_columns(home=pl.when(is_held).then("device").otherwise(HOST))
         .select(_piece("home"))
     )

@@ -56,8 +56,9 @@ def with_settings(asked: pl.DataFrame, models: pl.DataFrame, tables: Mapping[str
 
     Adds the columns of `eras` and: model facts used here; context (cells asked, before padding), context_step, slots,
     streams, ubatch, is_flash, block and bytes of the KV types (key_, value_), mla (0 expanded, 1 latent twice, 2 latent
-    once), is_cut (sliding layers hold their window only), pads_value, gpus, gpu_layers, cpu_moe, is_pipelined,
-    is_refused (no such KV type, or a quantized V without flash attention), context_limit, projector_bytes (mmproj).
+    once), holds_row_table (the GPU has the per-layer embedding), is_cut (sliding layers hold their window only),
+    pads_value, gpus, gpu_layers, cpu_moe, is_pipelined, is_refused (no such KV type, or a quantized V without flash
+    attention), context_limit, projector_bytes (mmproj).
     """
     types = _cache_types(tables)
     of_model = tables["llamacpp_model_rule"]
@@ -98,6 +99,7 @@ def with_settings(asked: pl.DataFrame, models: pl.DataFrame, tables: Mapping[str
         ubatch=pl.min_horizontal(pl.coalesce("n_ubatch", "default_ubatch"), "context"),
         context_step=pl.when("is_flash").then("context_step_flash").otherwise("context_step_plain"),
         mla=pl.when("is_unsplit").then(0).otherwise("latent_mla"),
+        holds_row_table=pl.col("is_mapped") | (pl.col("is_row_table_on_host") == 0),
         is_cut=(pl.col("is_window_cut") == 1) & ~pl.col("ignores_window"),
         pads_value=(pl.col("is_value_padded") == 1) & ~pl.col("is_flash"),
         is_pipelined=pl.col("is_async") & (pl.col("has_pipeline") == 1) & is_whole & (pl.col("cpu_moe") == 0),
