@@ -165,8 +165,8 @@ def segment_bytes(pieces: pl.DataFrame, kv_precisions: pl.Series) -> pl.DataFram
 def longest_context(caches: pl.DataFrame, budgets: pl.DataFrame) -> pl.DataFrame:
     """`budgets` (model_id, kv_precision, budget_bytes; any further columns) with `context_tokens`, in its own order.
 
-    The longest sequence whose minimum fits the budget: null where it never ends (all caches bounded), -1 where even an
-    empty one does not fit.
+    The longest sequence whose minimum fits the budget: null where nothing bounds it (no cache, or only states and
+    windows), -1 where even an empty one does not fit.
     """
     pieces = segment_bytes(segments(caches), budgets["kv_precision"]).with_columns(
         at_bytes=pl.col("base_bytes").ceil().cast(pl.Int64)
@@ -188,7 +188,7 @@ def longest_context(caches: pl.DataFrame, budgets: pl.DataFrame) -> pl.DataFrame
     return (
         found.with_columns(
             context_tokens=pl.when(pl.col("base_bytes").is_null())
-            .then(-1)
+            .then(pl.when(pl.col("model_id").is_in(pieces["model_id"].implode())).then(-1).otherwise(None))
             .when(pl.col("bytes_per_token") > 0)
             .then(tokens)
             .otherwise(None)

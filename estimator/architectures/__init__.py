@@ -47,7 +47,7 @@ def parse_config(model_id: str, config: Mapping[str, Any], *, quant_config: Mapp
 
     `quant_config`: the side file hf_quant_config.json of ModelOpt repositories. Raises AnatomyError with one line.
     """
-    return read_anatomy(model_id, config, Reads())
+    return read_anatomy(model_id, config, Reads(), quant_config)
 
 
 def fields_read(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -152,6 +152,11 @@ class Latent:
     rope: int
     value_dim: int
 
+    @property
+    def heads(self) -> Heads:
+        """The heads that the latent expands to."""
+        return Heads(query=self.query, kv=self.query, key_dim=self.nope + self.rope, value_dim=self.value_dim)
+
 
 def read_latent(c: Config) -> Latent:
     """The MLA sizes. `head_dim` says nothing here; a null `q_lora_rank` means one plain query projection."""

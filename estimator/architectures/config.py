@@ -185,6 +185,10 @@ class Config:
                     raise self.fail(f"{name} is {_shown(value)}, not an object")
         return None
 
+    def aside(self, other: Mapping[str, Any]) -> "Config":
+        """A view of another file about the same model; what is read there is no field of this config."""
+        return Config(self.model_id, [((), other)], reads=Reads())
+
     def empty(self) -> "Config":
         """A section with nothing in it: everything takes its default."""
         return Config(self.model_id, [], reads=self.reads)

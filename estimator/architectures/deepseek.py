@@ -40,7 +40,7 @@ def read_deepseek(parts: Parts, style: Style, *, has_indexer: bool = False, has_
     c = parts.config
     shape = read_shape(c)
     latent = read_latent(c)
-    shape.q_lora, shape.kv_lora = latent.q_lora, latent.kv_lora
+    shape.heads, shape.q_lora, shape.kv_lora = latent.heads, latent.q_lora, latent.kv_lora
     where = moe_layers(c, shape.layers) if c.get("n_routed_experts", "num_experts", default=None) else ()
     shape.moe = read_moe(c, where) if where else None
     if len(where) < shape.layers:

@@ -148,7 +148,7 @@ def kimi_linear(parts: Parts) -> Shape:
         raise c.fail("config.json lacks linear_attn_config")
     full = tuple(i - 1 for i in nested.integers("full_attn_layers", low=1, high=shape.layers) or [])
     latent = read_latent(c)
-    shape.q_lora, shape.kv_lora = latent.q_lora, latent.kv_lora
+    shape.heads, shape.q_lora, shape.kv_lora = latent.heads, latent.q_lora, latent.kv_lora
     style = Style(moe=MoeStyle(block="block_sparse_moe.", names=W_NAMES, correction="gate.e_score_correction_bias"))
     at, hidden = f"{parts.model}layers.{{layer}}.", shape.hidden
     frame(parts, shape, style)

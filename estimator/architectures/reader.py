@@ -61,9 +61,10 @@ def read_anatomy(
         _drop_head(parts, names[0])
     dtype = native_dtype(c)
     quantization = read_quantization(top, c, quant_config, native=dtype)
+    parts.tensors = quantization.apply(parts.tensors)
     anatomy = Anatomy(
         facts=_facts(parts, shape, quantization, model_type, architecture, dtype, basis, is_multimodal=bool(wrapper)),
-        tensors=tuple(quantization.apply(parts.tensors)),
+        tensors=tuple(parts.tensors),
         caches=tuple(parts.caches),
     )
     if sum(t.params for t in anatomy.tensors) > MAX_PARAMS:
@@ -94,7 +95,7 @@ def _facts(
         task=task,
         is_multimodal=is_multimodal,
         native_dtype=dtype,
-        native_precision=quantization.precision_id,
+        native_precision=quantization.precision_of(parts.tensors),
         quant_method=quantization.method,
         kv_cache_scheme=quantization.kv_cache_scheme,
         anatomy_basis=basis,
