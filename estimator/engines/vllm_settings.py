@@ -52,7 +52,7 @@ _MODEL_COLUMNS = (
     "is_encoder",
     "mtp_layers",
 )
-_DEVICE = ("gpu_name", "memory_bytes", "is_unified_memory", "version_key", "usage")
+_DEVICE = ("vendor", "gpu_name", "memory_bytes", "is_unified_memory", "version_key", "usage")
 
 
 def with_settings(
@@ -163,12 +163,13 @@ def _with_kv_dtype(rows: pl.DataFrame) -> pl.DataFrame:
 def _device_defaults(rows: pl.DataFrame, rules: VllmRules) -> pl.DataFrame:
     """`default_batch`, `default_seqs` of V1 for each distinct device, version and usage: the first rule that matches.
 
-    NVML tells no memory size of unified-memory devices, so they fall to the smallest tier.
+    NVML tells no memory size of NVIDIA's unified-memory devices, so they fall to the smallest tier.
     """
     devices = rows.select(_DEVICE).unique().with_row_index("device")
     table = rules.batches.rename({"usage": "rule_usage"}).with_row_index("rank")
     name = pl.col("gpu_name").fill_null("").str.to_lowercase()
-    size = pl.when(pl.col("is_unified_memory").fill_null(value=False)).then(0).otherwise(pl.col("memory_bytes"))
+    is_untold = pl.col("is_unified_memory").fill_null(value=False) & (pl.col("vendor") == "NVIDIA")
+    size = pl.when(is_untold).then(0).otherwise(pl.col("memory_bytes"))
     matches = (
         (pl.col("since") <= pl.col("version_key"))
         & (pl.col("version_key") < pl.col("until"))

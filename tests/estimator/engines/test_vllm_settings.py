@@ -17,6 +17,7 @@ T4 = ("Tesla T4", 14.56, "7.5", False)
 def resolve(model=m.LLAMA_8B, device=H100, **given):
     name, memory, capability, is_unified = device
     gpu = {
+        "vendor": "NVIDIA",
         "gpu_name": name,
         "device_memory_bytes": int(memory * m.GIB),
         "compute_capability": capability,
