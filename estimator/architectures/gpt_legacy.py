@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from fitmart.estimator.architectures.decoder import HIDDEN, Flag, Shape, Style, build
+from fitmart.estimator.architectures.decoder import HIDDEN, Shape, Style, build
 from fitmart.estimator.architectures.parts import Parts
 from fitmart.estimator.architectures.registry import family, register_styles
 
 GPT2_NAMES = ("", "", "", "c_proj")
-BIASED = {"qkv_bias": True, "o_bias": True, "mlp_bias": True, "norm_bias": True}
+BIASED = Style(qkv_bias=True, o_bias=True, mlp_bias=True, norm_bias=True)
 
 
 def positions(parts: Parts, name: str, shape: Shape, *, extra: int = 0) -> None:
@@ -44,12 +44,12 @@ def _bloom_extra(parts: Parts, shape: Shape) -> None:
     parts.norm(f"{parts.model}word_embeddings_layernorm", shape.hidden, bias=True)
 
 
-GPT2 = Style(
+GPT2 = replace(
+    BIASED,
     layer="h.{layer}.",
     attention="attn.",
     names=GPT2_NAMES,
     fused_qkv="c_attn",
-    **BIASED,
     mlp_names=("c_fc", "c_proj"),
     norms=("ln_1", "ln_2"),
     embedding="wte",
@@ -59,9 +59,9 @@ GPT2 = Style(
     width_factor=4,
     extra=_gpt2_extra,
 )
-PHI = Style(
+PHI = replace(
+    BIASED,
     names=("q_proj", "k_proj", "v_proj", "dense"),
-    **BIASED,
     mlp_names=("fc1", "fc2"),
     norms=("input_layernorm",),
     final_norm="final_layernorm",
@@ -76,12 +76,12 @@ register_styles(
     {
         "gpt2": GPT2,
         "gpt-sw3": GPT2,
-        "bloom": Style(
+        "bloom": replace(
+            BIASED,
             layer="h.{layer}.",
             attention="self_attention.",
             names=("", "", "", "dense"),
             fused_qkv="query_key_value",
-            **BIASED,
             mlp_names=("dense_h_to_4h", "dense_4h_to_h"),
             norms=("input_layernorm", "post_attention_layernorm"),
             embedding="word_embeddings",
@@ -146,10 +146,10 @@ register_styles(
             mlp_names=("c_fc", "c_proj"),
             window="all",
         ),
-        "persimmon": Style(
+        "persimmon": replace(
+            BIASED,
             names=("", "", "", "dense"),
             fused_qkv="query_key_value",
-            **BIASED,
             mlp_names=("dense_h_to_4h", "dense_4h_to_h"),
             final_norm="final_layernorm",
             qk_norm="head",
@@ -219,10 +219,12 @@ def opt(parts: Parts) -> Shape:
     c = parts.config
     width = c.optional_integer("word_embed_proj_dim", low=1) or c.integer(*HIDDEN)
     has_norm = c.boolean("do_layer_norm_before", default=True)
-    biased: dict[str, Flag] = dict.fromkeys(("qkv_bias", "o_bias", "mlp_bias"), c.boolean("enable_bias", default=True))
+    has_bias = c.boolean("enable_bias", default=True)
     style = Style(
         names=("q_proj", "k_proj", "v_proj", "out_proj"),
-        **biased,
+        qkv_bias=has_bias,
+        o_bias=has_bias,
+        mlp_bias=has_bias,
         norm_bias=True,
         mlp="",
         mlp_names=("fc1", "fc2"),

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from fitmart.estimator.anatomy import Cache
+from fitmart.estimator.anatomy import Cache, CacheKind
 from fitmart.estimator.architectures.attention import attention_cache, projections, read_heads
 from fitmart.estimator.architectures.config import Config
 from fitmart.estimator.architectures.decoder import Shape, Style, frame, layer_norms, read_shape
@@ -58,7 +58,7 @@ def llama4(parts: Parts) -> Shape:
     full = full_layers(c, shape.layers)
     attention_cache(parts, "full", heads, full)
     chunk = c.optional_integer("attention_chunk_size", low=1)
-    kind = "chunked" if chunk else "full"
+    kind: CacheKind = "chunked" if chunk else "full"
     attention_cache(parts, kind, heads, others(shape.layers, full), window=chunk)
     return shape
 

@@ -39,7 +39,7 @@ GRANITE_MOE = MoeStyle(
     fused="input_linear",
     names=("gate_proj", "up_proj", "output_linear"),
 )
-ATTENTION_BIAS = {"qkv_bias": "attention_bias", "o_bias": "attention_bias"}
+ATTENTION_BIASED = Style(qkv_bias="attention_bias", o_bias="attention_bias")
 
 
 def _predicting(style: Style) -> Style:
@@ -54,25 +54,25 @@ def _predicting(style: Style) -> Style:
 register_styles(
     {
         "mixtral": Style(window="all", moe=MIXTRAL_MOE),
-        "phimoe": Style(**ATTENTION_BIAS, window="all", norm_bias=True, head_bias="lm_head_bias", moe=MIXTRAL_MOE),
+        "phimoe": replace(ATTENTION_BIASED, window="all", norm_bias=True, head_bias="lm_head_bias", moe=MIXTRAL_MOE),
         "qwen2_moe": Style(qkv_bias="qkv_bias", window="qwen", window_if="use_sliding_window", moe=QWEN_MOE),
-        "qwen3_moe": Style(
-            **ATTENTION_BIAS, qk_norm="head", window="all", window_if="use_sliding_window", moe=QWEN_MOE
+        "qwen3_moe": replace(
+            ATTENTION_BIASED, qk_norm="head", window="all", window_if="use_sliding_window", moe=QWEN_MOE
         ),
-        "qwen3_vl_moe_text": Style(**ATTENTION_BIAS, qk_norm="head", moe=QWEN_MOE),
-        "olmoe": Style(
-            **ATTENTION_BIAS, qk_norm="per_head", moe=MoeStyle(width="intermediate_size", layers=every_layer)
+        "qwen3_vl_moe_text": replace(ATTENTION_BIASED, qk_norm="head", moe=QWEN_MOE),
+        "olmoe": replace(
+            ATTENTION_BIASED, qk_norm="per_head", moe=MoeStyle(width="intermediate_size", layers=every_layer)
         ),
-        "flex_olmo": Style(
-            **ATTENTION_BIAS,
+        "flex_olmo": replace(
+            ATTENTION_BIASED,
             qk_norm="per_head",
             norms=("post_attention_layernorm", "post_feedforward_layernorm"),
             moe=MoeStyle(width="intermediate_size", layers=every_layer),
         ),
-        "granitemoe": Style(**ATTENTION_BIAS, moe=GRANITE_MOE),
-        "granitemoeshared": Style(**ATTENTION_BIAS, moe=GRANITE_MOE),
-        "deepseek": Style(**ATTENTION_BIAS, moe=MoeStyle()),
-        "dots1": Style(**ATTENTION_BIAS, qk_norm="head", moe=CORRECTED),
+        "granitemoe": replace(ATTENTION_BIASED, moe=GRANITE_MOE),
+        "granitemoeshared": replace(ATTENTION_BIASED, moe=GRANITE_MOE),
+        "deepseek": replace(ATTENTION_BIASED, moe=MoeStyle()),
+        "dots1": replace(ATTENTION_BIASED, qk_norm="head", moe=CORRECTED),
         "glm4_moe": _predicting(
             Style(qkv_bias="attention_bias", qk_norm="head", qk_norm_if="use_qk_norm", moe=CORRECTED)
         ),
@@ -88,8 +88,8 @@ register_styles(
                 correction="e_score_correction_bias",
             ),
         ),
-        "hunyuan_v1_moe": Style(
-            **ATTENTION_BIAS,
+        "hunyuan_v1_moe": replace(
+            ATTENTION_BIASED,
             qk_norm="head",
             qk_norm_if="use_qk_norm",
             qk_names=("query_layernorm", "key_layernorm"),

@@ -141,7 +141,7 @@ def nemotron_nas(parts: Parts) -> Shape:
         if feed.get("replace_with_linear"):
             linear["mlp"].append(i)
         elif not feed.get("no_op"):
-            widths[ffn_width(float(feed.get("ffn_mult") or 0), shape.hidden)].append(i)
+            widths[ffn_width(_multiplier(c, feed.get("ffn_mult"), i), shape.hidden)].append(i)
     frame(parts, shape, Style())
     at, bias = f"{parts.model}layers.{{layer}}.", c.boolean("attention_bias")
     for kv, where in sorted(attention.items()):
@@ -189,6 +189,12 @@ def _block_part(c: Config, block: object, index: int, name: str) -> dict[str, ob
     if not isinstance(part, dict):
         raise c.fail(f"block_configs[{index}] has no {name}")
     return part
+
+
+def _multiplier(c: Config, value: object, index: int) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1_000:
+        raise c.fail(f"block_configs[{index}] ffn_mult is {value!r}, not a positive number")
+    return float(value)
 
 
 def _positive(c: Config, value: object, what: str) -> int:

@@ -52,7 +52,7 @@ _PRECISIONS = {  # format → precision id
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantization:
-    """How a repository is stored: `ignored` modules keep the native dtype, `formats` go by pattern, others `default`."""
+    """How a repository is stored: `ignored` modules keep their dtype, `formats` go by pattern, others are `default`."""
 
     precision_id: str
     method: str | None = None
