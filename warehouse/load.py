@@ -30,6 +30,7 @@ KEY_TYPES: dict[str, tuple[str, ...]] = {
 
 def create_schema(con: duckdb.DuckDBPyConnection, frames: Mapping[str, pl.DataFrame]) -> None:
     """Types, tables and comments. `frames` by table name: the dimensions in KEY_TYPES give the values of the keys."""
+    con.begin()  # hundreds of small statements: one commit
     for key, tables in KEY_TYPES.items():
         columns = [frames[t][key].cast(pl.String) for t in tables if t in frames]
         values = sorted({v for c in columns for v in c if v is not None})
@@ -37,6 +38,7 @@ def create_schema(con: duckdb.DuckDBPyConnection, frames: Mapping[str, pl.DataFr
         con.execute(f"CREATE TYPE {key} AS ENUM ({', '.join(quoted(v) for v in values or [''])})")
     for path in sql_files("schema"):
         con.execute(path.read_text(encoding="utf-8"))
+    con.commit()
 
 
 def load_frames(con: duckdb.DuckDBPyConnection, frames: Mapping[str, pl.DataFrame]) -> None:
