@@ -3,6 +3,7 @@
 The numbers are those of each repository's config.json on huggingface.co.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -175,6 +176,19 @@ DEEPSEEK_V32 = Anatomy(
     tensors=(),
     caches=(latent(61, 576), indexer(61, 128)),
 )  # fmt: skip
+# DeepSeek-V4-Flash: every layer keeps a window of 128 latents; 21 layers also one latent and one index key for 4
+# tokens, 20 one latent for 128.
+DEEPSEEK_V4 = Anatomy(
+    facts=facts("deepseek-v4-flash", layers=43, vocab_size=129280, attention_heads=64, kv_heads=1, kv_lora_rank=512,
+                max_context_tokens=1048576, extended_context_tokens=1048576),
+    tensors=(),
+    caches=(
+        replace(latent(43, 512), window_tokens=128),
+        replace(latent(21, 512), tokens_per_entry=4),
+        replace(indexer(21, 128), tokens_per_entry=4),
+        replace(latent(20, 512), tokens_per_entry=128),
+    ),
+)  # fmt: skip
 MISTRAL_V01 = Anatomy(
     facts=facts("mistral-7b-v0.1", layers=32, vocab_size=32000, attention_heads=32, kv_heads=8, head_dim=128,
                 intermediate_size=14336, max_context_tokens=32768, extended_context_tokens=32768),
@@ -222,7 +236,7 @@ QWEN25_VL_72B = Anatomy(
 MODELS = [
     LLAMA_8B, LLAMA_70B, QWEN3_06B, QWEN3_32B, QWEN25_05B, QWEN25_15B, QWEN25_3B, QWEN25_7B, R1_QWEN_32B, OPT_125M,
     E5_MISTRAL, QWEN3_30B_A3B, GPT_OSS_20B, GEMMA4_26B, GEMMA4_E4B, QWEN35_27B, QWEN35_9B, QWEN35_35B, DEEPSEEK_V3,
-    DEEPSEEK_V32, MISTRAL_V01, JAMBA_MINI, BERT, LLAVA_7B, QWEN25_VL_72B,
+    DEEPSEEK_V32, DEEPSEEK_V4, MISTRAL_V01, JAMBA_MINI, BERT, LLAVA_7B, QWEN25_VL_72B,
 ]  # fmt: skip
 FRAMES = to_frames(MODELS)
 

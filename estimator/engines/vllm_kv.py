@@ -97,7 +97,7 @@ def _longest_context() -> pl.Expr:
 
 
 def _printed_tokens() -> pl.Expr:
-    """ "GPU KV cache size" as that version prints it [Int64]; reads blocks, request_blocks, context_tokens.
+    """The log's "GPU KV cache size" as that version prints it [Int64]; reads blocks, request_blocks, context_tokens.
 
     V0 and 0.8-0.9.1: blocks × block size. 0.9.2-0.20: blocks // groups × smallest block. 0.21 on: concurrency × length.
     """

@@ -24,7 +24,6 @@ KV_ELEMENT_BYTES = {
     "int8": 1.0,
     "nvfp4": 0.5625,  # 4 bits and an 8-bit scale per 16 elements
 }
-_NATIVE_BYTES = {"fp32": 4.0}  # a 16-bit model otherwise
 _PLAIN = ("native", "bf16", "fp16", "fp32")
 _EIGHT_BIT = r"^(fp8|int8)"  # precisions whose activations are 8-bit too
 _POOLING_TASKS = ("feature-extraction", "sentence-similarity", "text-classification", "text-ranking", "fill-mask")
@@ -145,7 +144,10 @@ def _with_kv_dtype(rows: pl.DataFrame) -> pl.DataFrame:
     """
     asked = pl.col("kv_cache_dtype").str.to_lowercase().replace({"auto": None, "": None})
     scheme = pl.when(pl.col("kv_cache_scheme").is_not_null()).then(pl.lit("fp8"))
-    native = pl.col("native_dtype").replace_strict(_NATIVE_BYTES, default=2.0, return_dtype=pl.Float64)
+    is_wide = (pl.col("precision_id") == "fp32") | (
+        (pl.col("precision_id") == "native") & (pl.col("native_dtype") == "fp32")
+    )
+    native = pl.when(is_wide).then(4.0).otherwise(2.0)
     word = pl.coalesce(asked, scheme)
     method = pl.col("speculative").str.to_lowercase().replace({"": None, "none": None, "false": None, "no": None})
     tokens = pl.coalesce(method.str.extract(r":(\d{1,3})$").cast(pl.Int64), pl.lit(1, pl.Int64))

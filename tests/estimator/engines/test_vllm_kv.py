@@ -126,6 +126,16 @@ def test_stores_latents_in_their_slots(model, asked, block_bytes):
     assert m.pool(model, 40.0, **asked)["kv_block_bytes"][0] == block_bytes
 
 
+# Slots of 584 B an entry, index keys of 132 B; blocks of 256 tokens for the compressed layers, of 64 for the windows.
+# The wider group sets the block: 256 × (21 × (584 + 132) / 4 + 20 × 584 / 128) = 985,664 B against
+# 64 × 43 × 584 = 1,607,168 B.
+def test_packs_compressed_latents_and_their_windows():
+    asked = {"context_tokens": 1_048_576, "tensor_parallel": 8, "max_num_batched_tokens": 8192}
+    row = m.pool(m.DEEPSEEK_V4, 60.0, **asked).row(0, named=True)
+    assert row["kv_block_bytes"] == 64 * 43 * 584
+    assert row["request_blocks"] == 1_048_576 // 256 + -(-(127 + 2 * 8192) // 64) + 1
+
+
 # gpt-oss: 12 full and 12 sliding layers of 8 heads × 64. vLLM 0.10-0.20 charges both groups in the tokens it prints
 # (issue vllm#43308: 0.21 prints concurrency × length instead).
 def test_prints_windowed_models_by_version():
