@@ -48,7 +48,9 @@ OFFER_SCHEMA = schema(
     observed_at=MOMENT,
     date_kind=pl.String,
 )
-CURRENT_SCHEMA = schema(**OFFER_SCHEMA, is_stale=pl.Boolean)
+# `origin` only serves the choice; the catalog names the source.
+_KEPT = {name: dtype for name, dtype in OFFER_SCHEMA.items() if name != "origin"}
+CURRENT_SCHEMA = schema(**_KEPT, is_stale=pl.Boolean)
 SOURCE_AGE_SCHEMA = schema(source_id=pl.String, max_age_hours=pl.Int64)
 BEST_SCHEMA = schema(
     gpu_id=pl.String,

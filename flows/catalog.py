@@ -18,12 +18,13 @@ from fitmart.estimator.offers import best_offer, current_offers
 from fitmart.estimator.reference import Models, Reference
 from fitmart.flows.estimates import anatomy_of
 from fitmart.flows.landing import read_newest
+from fitmart.flows.model_names import ModelIndex
 from fitmart.flows.models import read_models
 from fitmart.flows.offers import normalise
 from fitmart.flows.records import Offer, Sifted, TokenPrice
 from fitmart.flows.sources import registry
 from fitmart.flows.sources.contract import ModelRecord, Rejected
-from fitmart.flows.token_prices import current_token_prices
+from fitmart.flows.token_prices import current_prices, normalise_prices
 from fitmart.warehouse.seeds import read_seed
 
 # Tables that ship as they are.
@@ -48,10 +49,10 @@ def read_catalog(
     rejected = found.rejected + rejected
     offers, refused = _offers(landing_dir, as_of)
     rejected += refused
-    prices, refused = _token_prices(landing_dir, as_of)
+    models = Models.of(anatomies)
+    prices, refused = _token_prices(landing_dir, as_of, ModelIndex(models.models["model_id"]))
     rejected += refused
     ages = read_seed("source").select("source_id", "max_age_hours")
-    models = Models.of(anatomies)
     current = current_offers(offers, ages, built_at)
     frames = {name: read_seed(name) for name in SEED_TABLES}
     frames |= {
@@ -61,7 +62,7 @@ def read_catalog(
         "model_cache": models.caches,
         "offer": _naive(current),
         "best_offer": _naive(best_offer(current, grid_devices(reference.gpus), built_at)),
-        "api_price": _naive(current_token_prices(prices, ages, built_at)),
+        "api_price": _naive(current_prices(prices, ages, built_at)),
         "rejected": pl.DataFrame(
             [{"source_id": r.source_id, "raw_text": r.raw_text, "reason": r.reason} for r in rejected],
             schema={"source_id": pl.String, "raw_text": pl.String, "reason": pl.String},
@@ -132,13 +133,14 @@ def _offers(landing_dir: Path, as_of: date | None) -> tuple[pl.DataFrame, list[R
     return normal.offers, rejected + normal.rejected
 
 
-def _token_prices(landing_dir: Path, as_of: date | None) -> tuple[list[TokenPrice], list[Rejected]]:
+def _token_prices(landing_dir: Path, as_of: date | None, models: ModelIndex) -> tuple[pl.DataFrame, list[Rejected]]:
     records: list[TokenPrice] = []
     rejected: list[Rejected] = []
     for sifted in _parsed("tokens", landing_dir, as_of):
         records += sifted.good
         rejected += sifted.rejected
-    return records, rejected
+    normal = normalise_prices(records, models)
+    return normal.prices, rejected + normal.rejected
 
 
 def _parsed(kind: str, landing_dir: Path, as_of: date | None) -> Iterable[Sifted[Any]]:

@@ -26,7 +26,9 @@ API_PRICE_SCHEMA = schema(
     origin=pl.String,
     observed_at=MOMENT,
 )
-CURRENT_API_PRICE_SCHEMA = schema(**API_PRICE_SCHEMA, is_stale=pl.Boolean)
+# `origin` only serves the choice; the catalog names the source.
+_KEPT = {name: dtype for name, dtype in API_PRICE_SCHEMA.items() if name != "origin"}
+CURRENT_API_PRICE_SCHEMA = schema(**_KEPT, is_stale=pl.Boolean)
 
 
 @dataclass(frozen=True, slots=True)
