@@ -102,7 +102,7 @@ def attention_kinds(c: Config, layers: int, rule: str, window: int | None) -> li
     Rules: none (all full), all (every layer slides), qwen (from `max_window_layers` on), every:N (each Nth is full),
     even (even layers slide), odd. Without a window all are full.
     """
-    stated = c.items("layer_types", "attention_types")
+    stated = c.items("layer_types")
     if stated is not None:
         if len(stated) < layers:
             raise c.fail(f"layer_types has {len(stated)} entries, fewer than {layers}")

@@ -71,7 +71,6 @@ class Style:
     is_tied_stored: bool = False
     width: Sequence[str] = ("intermediate_size",)
     width_factor: int | None = None  # width = factor × hidden where the field is absent
-    window_names: Sequence[str] = ("sliding_window", "sliding_window_size")
     moe: MoeStyle | None = None
     model: str | None = None  # prefix, where the checkpoint's is not "model."
     extra: Callable[[Parts, "Shape"], None] | None = None
@@ -220,7 +219,7 @@ def window_of(c: Config, style: Style) -> int | None:
     """The sliding window in tokens, or None where it is off."""
     if not flag(c, style.window_if):
         return None
-    return c.optional_integer(*style.window_names, low=1)
+    return c.optional_integer("sliding_window", "sliding_window_size", low=1)
 
 
 def build(parts: Parts, style: Style, *, kv_heads: int | None = None) -> Shape:

@@ -12,7 +12,7 @@ def _is_masked_lm(parts: Parts) -> bool:
     return str(architectures[0]).endswith(("ForMaskedLM", "ForPreTraining"))
 
 
-@family("bert", "roberta", "xlm-roberta", "camembert", "electra")
+@family("bert", "roberta", "xlm-roberta", "camembert")
 def bert(parts: Parts) -> Shape:
     """BERT: three embedding tables, post-norm layers, a pooler. Serving loads the encoder, not a masked-LM head."""
     c = parts.config

@@ -69,7 +69,7 @@ def gemma4(parts: Parts) -> Shape:
     kinds[-1] = "full"  # the class forces it
     owners = shape.layers - c.integer("num_kv_shared_layers", default=0, low=0, high=shape.layers)
     shape.heads, shape.width = sliding, c.integer("intermediate_size")
-    width = c.optional_integer("hidden_size_per_layer_input", default=256)
+    width = c.optional_integer("hidden_size_per_layer_input")
     # The models without per-layer embeddings (26B, 31B) store the tied output matrix again.
     frame(parts, shape, replace(STYLE, is_tied_stored=not width))
     layer_norms(parts, shape, STYLE, shape.every)

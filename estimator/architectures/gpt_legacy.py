@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from fitmart.estimator.architectures.attention import window_caches
 from fitmart.estimator.architectures.decoder import HIDDEN, Shape, Style, build
 from fitmart.estimator.architectures.parts import Parts
 from fitmart.estimator.architectures.registry import family, register_styles
@@ -178,11 +179,17 @@ def gpt_neo(parts: Parts) -> Shape:
         model="transformer.",
         width=("intermediate_size",),
         width_factor=4,
-        window="odd",
-        window_names=("window_size",),
         extra=_position_extra,
     )
-    return build(parts, style)
+    shape = build(parts, style)
+    c, heads = parts.config, shape.heads
+    if heads:
+        parts.caches.clear()
+        kinds = c.items("attention_layers", at_least=shape.layers) or ["global", "local"] * shape.layers
+        window = c.integer("window_size", default=256)
+        by_layer = ["sliding" if kind == "local" else "full" for kind in kinds[: shape.layers]]
+        window_caches(parts, by_layer, heads, window)
+    return shape
 
 
 @family("gpt_bigcode")

@@ -147,7 +147,7 @@ register_styles(
         "qwen2_5_vl_text": Style(qkv_bias=True, window="qwen", window_if="use_sliding_window"),
         "qwen3_vl_text": Style(qkv_bias="attention_bias", o_bias="attention_bias", qk_norm="head"),
         "glm4v_text": Style(
-            qkv_bias="attention_bias",
+            qkv_bias=True,
             fused_mlp="gate_up_proj",
             norms=("input_layernorm", "post_self_attn_layernorm", "post_attention_layernorm", "post_mlp_layernorm"),
         ),

@@ -85,3 +85,13 @@ def add_towers(parts: Parts, top: Config, wrapper: Wrapper, text_hidden: int) ->
             section = top.empty()
         if section is not None:
             tower(parts, section, text_hidden)
+
+
+def add_plain_tower(parts: Parts, top: Config, model_type: str, text_hidden: int) -> None:
+    """The tower of an unknown wrapper around a known text model, where it looks like a plain ViT."""
+    for name in ("audio_config", "audio_encoder_config", "speech_config"):
+        if top.section(name) is not None:
+            raise top.fail(f"unknown model_type {model_type!r} with an {name}: its audio tower cannot be sized")
+    section = top.section("vision_config")
+    if section is not None:
+        vision.plain_vision(parts, section, text_hidden)

@@ -12,6 +12,7 @@ from fitmart.estimator.architectures.registry import family
 from fitmart.estimator.architectures.state_space import mamba2, read_mamba2
 
 LETTERS = {"M": "mamba", "*": "attention", "-": "mlp", "E": "moe"}
+WORDS = {**{kind: kind for kind in LETTERS.values()}, "full_attention": "attention", "linear_attention": "mamba"}
 STYLE = Style(embedding="embeddings", final_norm="norm_f")
 
 
@@ -24,10 +25,10 @@ def block_kinds(c: Config, pattern: str, names: str) -> list[str]:
             raise c.fail(f"{pattern} has the unknown letter {sorted(unknown)[0]!r}")
         return [LETTERS[letter] for letter in letters]
     words = [str(word) for word in c.items(names) or []]
-    unknown = set(words) - set(LETTERS.values())
+    unknown = set(words) - set(WORDS)
     if unknown:
         raise c.fail(f"{names} has the unknown kind {sorted(unknown)[0]!r}")
-    return words
+    return [WORDS[word] for word in words]
 
 
 def of_kind(kinds: list[str], kind: str, first: int = 0) -> Layers:

@@ -8,7 +8,7 @@ from fitmart.estimator.architectures.class_defaults import class_defaults
 from fitmart.estimator.architectures.config import Config, Reads
 from fitmart.estimator.architectures.decoder import Shape, Style, build
 from fitmart.estimator.architectures.facts import make_facts, native_dtype
-from fitmart.estimator.architectures.multimodal import NESTED, WRAPPERS, Wrapper, add_towers
+from fitmart.estimator.architectures.multimodal import NESTED, WRAPPERS, Wrapper, add_plain_tower, add_towers
 from fitmart.estimator.architectures.parts import Parts
 from fitmart.estimator.architectures.quantization import Quantization, read_quantization
 from fitmart.estimator.architectures.registry import FAMILIES
@@ -54,16 +54,28 @@ def read_anatomy(
     if text_type in FAMILIES:
         shape = FAMILIES[text_type](parts)
     else:
-        shape, basis = _assume(parts, model_type), "assumed"
+        shape, basis = _assume(parts, model_type, architecture), "assumed"
     if wrapper:
         add_towers(parts, top, wrapper, shape.hidden)
+    elif nested is not None:
+        basis = "assumed"
+        add_plain_tower(parts, top, model_type, shape.hidden)
     if _is_headless(architecture, model_type):
         _drop_head(parts, names[0])
     dtype = native_dtype(c)
     quantization = read_quantization(top, c, quant_config, native=dtype)
     parts.tensors = quantization.apply(parts.tensors)
     anatomy = Anatomy(
-        facts=_facts(parts, shape, quantization, model_type, architecture, dtype, basis, is_multimodal=bool(wrapper)),
+        facts=_facts(
+            parts,
+            shape,
+            quantization,
+            model_type,
+            architecture,
+            dtype,
+            basis,
+            is_multimodal=wrapper is not None or top.section("vision_config") is not None,
+        ),
         tensors=tuple(parts.tensors),
         caches=tuple(parts.caches),
     )
@@ -109,7 +121,7 @@ def _text_type(nested: Config | None, wrapper: Wrapper | None, model_type: str) 
         return str(own)
     if wrapper:
         return wrapper.text
-    return model_type
+    return own or model_type
 
 
 def _is_nested(nested: Config | None, model_type: str) -> bool:
@@ -133,10 +145,12 @@ def _drop_head(parts: Parts, prefix: str) -> None:
     parts.tensors = [t for t in parts.tensors if t.component != "lm_head"]
 
 
-def _assume(parts: Parts, model_type: str) -> Shape:
+def _assume(parts: Parts, model_type: str, architecture: str | None) -> Shape:
     """An unknown type that has Llama's fields and none of another mechanism is read as Llama."""
     c = parts.config
     name = f"unknown model_type {model_type!r}" if model_type else "config.json lacks model_type"
+    if architecture and "CausalLM" not in architecture and "ConditionalGeneration" not in architecture:
+        raise c.fail(f"{name}, and its class {architecture} is no causal language model")
     missing = [f for f in PLAIN_FIELDS if not c.has(f)]
     if missing:
         raise c.fail(f"{name}, and it is not a plain decoder: {missing[0]} is missing")

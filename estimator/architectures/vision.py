@@ -122,6 +122,16 @@ def aya_vision(parts: Parts, v: Config, text: int) -> None:
     matrix(parts, "multi_modal_projector.linear_2", text, width // 2)
 
 
+def plain_vision(parts: Parts, v: Config, text: int) -> None:
+    """A tower of an unknown class, read as a plain ViT with a projector of two matrices."""
+    hidden, width = v.integer("hidden_size", "embed_dim"), v.integer("intermediate_size", "mlp_dim")
+    at = "vision_tower."
+    matrix(parts, f"{at}patch_embed", hidden, patch_columns(v))
+    blocks(parts, f"{at}layers.{{layer}}.", hidden, width, depth(v, 24), PLAIN)
+    matrix(parts, "multi_modal_projector.linear_1", text, hidden)
+    matrix(parts, "multi_modal_projector.linear_2", text, text)
+
+
 # ---- Pixtral ------------------------------------------------------------------------------------------------------- #
 
 
@@ -165,7 +175,8 @@ def qwen2_vision(parts: Parts, v: Config, text: int) -> None:
     frames = v.integer("temporal_patch_size", default=2)
     matrix(parts, f"{at}patch_embed.proj", hidden, patch_columns(v, frames=frames), bias=False)
     blocks(parts, f"{at}blocks.{{layer}}.", hidden, width, depth(v, 32), QWEN2)
-    _merger(parts, f"{at}merger.", hidden, v.integer("spatial_merge_size", default=2), text, norm_bias=True)
+    out = v.integer("hidden_size", default=text)
+    _merger(parts, f"{at}merger.", hidden, v.integer("spatial_merge_size", default=2), out, norm_bias=True)
 
 
 def qwen25_vision(parts: Parts, v: Config, text: int) -> None:
@@ -174,7 +185,8 @@ def qwen25_vision(parts: Parts, v: Config, text: int) -> None:
     frames = v.integer("temporal_patch_size", default=2)
     matrix(parts, f"{at}patch_embed.proj", hidden, patch_columns(v, frames=frames), bias=False)
     blocks(parts, f"{at}blocks.{{layer}}.", hidden, width, depth(v, 32), QWEN25)
-    _merger(parts, f"{at}merger.", hidden, v.integer("spatial_merge_size", default=2), text, norm_bias=False)
+    out = v.integer("out_hidden_size", default=text)
+    _merger(parts, f"{at}merger.", hidden, v.integer("spatial_merge_size", default=2), out, norm_bias=False)
 
 
 def _merger(parts: Parts, at: str, hidden: int, side: int, text: int, *, norm_bias: bool) -> None:
@@ -192,6 +204,7 @@ def qwen3_vision(parts: Parts, v: Config, text: int) -> None:
     parts.add("vision", f"{at}pos_embed.weight", v.integer("num_position_embeddings", default=2304), hidden)
     blocks(parts, f"{at}blocks.{{layer}}.", hidden, width, depth(v, 27), QWEN3)
     inputs = hidden * v.integer("spatial_merge_size", default=2) ** 2
+    text = v.integer("out_hidden_size", default=text)
     _qwen3_merger(parts, f"{at}merger.", hidden, inputs, text, ())
     deep = v.integers("deepstack_visual_indexes") or []
     if deep:
