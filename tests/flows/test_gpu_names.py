@@ -138,10 +138,14 @@ NONE = [
     ("RTX 4090", 49140 / 1024, "modified"),
     ("RTX 2080 Ti 22GB", None, "modified"),
     ("RTX 3080", 12, "not in the catalog"),
+    ("RTX4070", 16, "modified"),  # a 4070 Ti Super stored as 4070
+    ("RTX3060", 8, "not in the catalog"),  # a 3060 Ti, or the 3060 of 8 GB
+    ("RTX4060", 16, "modified"),  # a 4060 Ti
     ("RTX 4060 Ti", 8, "not in the catalog"),
     ("RTX 3070 Ti", 8, "not in the catalog"),
     ("Quadro RTX 4000", None, "not in the catalog"),
     ("RTX4000 (8 GB)", 8, "not in the catalog"),
+    ("g3-l40s-large", 48, "disagree"),  # listed as L40 and as L40S
     # Names that mean no card, or several.
     ("RTX 5090 Pro", None, "host's own"),
     ("RTX 5090 Hyper", None, "no known"),
@@ -180,9 +184,19 @@ def test_a_slightly_wrong_memory_keeps_the_card_and_is_said(name, memory_gb, gpu
     assert f"memory stated as {memory_gb} GB" in got["reason"]
 
 
-@pytest.mark.parametrize("memory_gb", [44.7, 45, 45776 / 1024, 48, 51.5])
-def test_gib_gb_and_what_the_driver_shows_are_one_memory(memory_gb):
-    assert one("L40S", memory_gb)["reason"] == "name and memory"
+@pytest.mark.parametrize(
+    ("name", "memories"),
+    [
+        ("L40S", (44.7, 45, 46068 / 1024, 48, 51.5)),
+        ("L4", (22, 22.4, 24)),
+        ("B200", (178, 180, 183, 192)),
+        ("B300", (262, 268, 269, 288)),
+        ("H100 SXM", (79.65, 80, 85.9)),
+        ("H200 SXM", (140, 141, 143)),
+    ],
+)
+def test_gib_gb_and_what_the_driver_shows_are_one_memory(name, memories):
+    assert {one(name, memory_gb)["reason"] for memory_gb in memories} == {"name and memory"}
 
 
 def test_a_gpu_id_is_its_own_name():

@@ -5,6 +5,7 @@ import inspect
 import pytest
 
 from fitmart.flows.sources import registry
+from fitmart.warehouse.seeds import read_seed
 
 LIVE = [m for kind in ("prices", "tokens") for m in registry.live(kind)]
 ALL = [m for kind in ("prices", "tokens") for m in registry.modules(kind)]
@@ -23,6 +24,7 @@ def test_a_source_says_who_it_is(module):
     assert module.__doc__
     assert module.SOURCE_ID.lower() == module.SOURCE_ID
     assert module.MAX_AGE_HOURS > 0
+    assert module.SOURCE_ID in set(read_seed("source")["source_id"])
     assert [m.SOURCE_ID for m in ALL].count(module.SOURCE_ID) == 1
 
 
