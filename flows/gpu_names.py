@@ -12,7 +12,7 @@ from functools import cache
 import polars as pl
 
 from fitmart.estimator.frames import schema
-from fitmart.estimator.units import GB, GIB
+from fitmart.flows.gpu_cards import Card, read_cards
 from fitmart.flows.gpu_spelling import ALIAS_SCHEMA, Reading, Speller
 from fitmart.warehouse.seeds import SEEDS, read_seed, read_table
 
@@ -33,32 +33,10 @@ MODIFIED_ABOVE = 1.25  # so much more means other memory chips, or the total of 
 ALSO = {"nvl": {"pcie"}, "superchip": {"sxm"}}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Card:
-    """One card, read from its name. `gpu_id` None: a real card outside the catalog."""
-
-    gpu_id: str | None
-    name: str
-    core: frozenset[str]
-    hard: frozenset[str]
-    soft: frozenset[str]
-    bus: str
-    edition: str | None
-    memory_gb: float
-    visible_gib: float  # what the driver shows
-    speed: tuple[float, float, str]
-
-    @property
-    def chip(self) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-        return self.core, self.hard, self.soft
-
-    def distance(self, memory_gb: float) -> float:
-        """How far a stated memory is from this card's, as a share, in the friendlier of its two readings."""
-        return min(abs(memory_gb / self.memory_gb - 1), abs(memory_gb / self.visible_gib - 1))
-
-
 @dataclass(frozen=True, slots=True)
 class Answer:
+    """What a name means. `gpu_id` None: no card, and `reason` says why; `candidates` agree with what is known."""
+
     gpu_id: str | None
     is_assumed: bool
     reason: str
@@ -75,68 +53,13 @@ class Resolver:
 
     def __init__(self, gpus: pl.DataFrame, aliases: pl.DataFrame) -> None:
         self.speller = Speller(aliases, gpus["name"].to_list())
-        self.cards = [self._card(row) for row in gpus.iter_rows(named=True)] + [
-            self._unlisted(name, memory_gb) for name, memory_gb in self.speller.unlisted
-        ]
+        self.cards = read_cards(gpus, self.speller)
         self.ids = frozenset(gpus["gpu_id"])
         self.soft_of: dict[str, set[str]] = {}  # digits of a chip -> soft words of the cards named by digits alone
         for card in self.cards:
             for core in card.core:
                 if core.isdigit():
                     self.soft_of.setdefault(core, set()).update(card.soft)
-
-    def _card(self, row: dict[str, object]) -> Card:
-        name, marketed = str(row["name"]), float(row["marketed_memory_gb"] or 0)  # type: ignore[arg-type]
-        reading = self.speller.read_card(name)
-        memory_bytes = float(row["memory_bytes"] or marketed * GB)  # type: ignore[arg-type]
-        return self._make(
-            reading,
-            gpu_id=str(row["gpu_id"]),
-            name=name,
-            form_factor=str(row["form_factor"] or ""),
-            memory_gb=marketed,
-            visible_gib=memory_bytes / GIB,
-            speed=(
-                float(row["bandwidth_bytes_per_s"] or 0),  # type: ignore[arg-type]
-                float(row["fp16_flop_per_s"] or row["bf16_flop_per_s"] or 0),  # type: ignore[arg-type]
-                str(row["gpu_id"]),
-            ),
-        )
-
-    def _unlisted(self, name: str, memory_gb: float) -> Card:
-        return self._make(
-            self.speller.read_card(name),
-            gpu_id=None,
-            name=f"{name} {memory_gb:g}GB" if "GB" not in name else name,
-            form_factor="PCIe",
-            memory_gb=memory_gb,
-            visible_gib=memory_gb,
-            speed=(0.0, 0.0, name),
-        )
-
-    @staticmethod
-    def _make(
-        reading: Reading,
-        *,
-        gpu_id: str | None,
-        name: str,
-        form_factor: str,
-        memory_gb: float,
-        visible_gib: float,
-        speed: tuple[float, float, str],
-    ) -> Card:
-        return Card(
-            gpu_id=gpu_id,
-            name=name,
-            core=reading.texts("unknown"),
-            hard=reading.texts("hard"),
-            soft=reading.texts("soft"),
-            bus=next(iter(reading.values("bus")), form_factor.lower().rstrip("0123456789")),
-            edition=next(iter(reading.values("edition")), None),
-            memory_gb=memory_gb,
-            visible_gib=visible_gib,
-            speed=speed,
-        )
 
     def resolve(self, raw_name: str, memory_gb: float | None = None) -> Answer:
         """One name. Never raises: a name that says nothing resolves to none, with the reason."""
@@ -243,31 +166,27 @@ class Resolver:
         notes = [self.speller.open_chips[c] for c in cores if c in self.speller.open_chips]
         cards, looser = self._by_bus(cards, reading, notes)
         cards = self._by_edition(cards, reading, notes)
-        named_gb = reading.memory_beside(cores)
         given_gb = memory_gb if memory_gb and memory_gb > 0 else None
-        fitting: list[Card] = []
-        for stated in (given_gb, named_gb):
-            if stated and not fitting:
-                fitting = [c for c in cards if c.distance(stated) <= SAME_MEMORY] or [
-                    c for c in looser if c.distance(stated) <= SAME_MEMORY
-                ]
-        if given_gb and named_gb and fitting and given_gb < SHARE_BELOW * named_gb:
-            if not any(c.distance(given_gb) <= SAME_MEMORY for c in cards):
+        named_gb = reading.memory_beside(cores)
+        stated_gb = given_gb or named_gb
+        if stated_gb is None:
+            return _choose(cards, notes)
+        fitting = _of_memory(cards, given_gb) or _of_memory(looser, given_gb)
+        is_given = bool(fitting)
+        fitting = fitting or _of_memory(cards, named_gb) or _of_memory(looser, named_gb)
+        if not fitting:
+            refusal = _refuse_memory(cards, stated_gb)
+            return _none(refusal, cards) if refusal else _choose(cards, notes, f"memory stated as {stated_gb:g} GB")
+        if given_gb and named_gb and given_gb < SHARE_BELOW * named_gb:
+            if not is_given:
                 return _none(f"{given_gb:g} GB is a share of the {named_gb:g} GB card", cards)
             notes.append(f"the name says {named_gb:g} GB, the source {given_gb:g} GB")
-        stated_gb = given_gb or named_gb
-        by_name = [c for c in cards if named_gb is None or c.distance(named_gb) <= SAME_MEMORY]
-        if given_gb and fitting and len(by_name) > len(fitting) and not is_machine:
+        by_name = _of_memory(cards, named_gb) if named_gb else cards
+        if given_gb and len(by_name) > len(fitting) and not is_machine:
             # A product name with the memory in a column beside: such columns hold totals and neighbours' figures too
             # often to call the card certain. Of a machine type, the memory is a fact of that machine.
             notes.append(f"the name leaves the memory open, the source says {given_gb:g} GB")
-        if stated_gb and not fitting:
-            if refusal := _refuse_memory(cards, stated_gb):
-                return _none(refusal, cards)
-            notes_memory = f"memory stated as {stated_gb:g} GB"
-        else:
-            cards, notes_memory = fitting or cards, ""
-        return _choose(cards, notes, notes_memory, by_memory=bool(fitting) and stated_gb is not None)
+        return _choose(fitting, notes, by_memory=True)
 
     @staticmethod
     def _by_bus(cards: list[Card], reading: Reading, notes: list[str]) -> tuple[list[Card], list[Card]]:
@@ -301,6 +220,10 @@ class Resolver:
         return exact or cards
 
 
+def _of_memory(cards: list[Card], memory_gb: float | None) -> list[Card]:
+    return [c for c in cards if memory_gb and c.distance(memory_gb) <= SAME_MEMORY]
+
+
 def _refuse_memory(cards: list[Card], stated_gb: float) -> str | None:
     """Why a memory that no candidate has rules them all out; None where the source's figure may just be wrong."""
     sizes = sorted({c.memory_gb for c in cards})
@@ -313,12 +236,12 @@ def _refuse_memory(cards: list[Card], stated_gb: float) -> str | None:
     return None
 
 
-def _choose(cards: list[Card], notes: list[str], memory_note: str, *, by_memory: bool) -> Answer:
+def _choose(cards: list[Card], notes: list[str], memory_note: str = "", *, by_memory: bool = False) -> Answer:
     """The one card, or the least of those that differ only in bus, edition or memory."""
-    listed = sorted((c for c in cards if c.gpu_id), key=lambda c: (c.memory_gb, *c.speed))
+    listed = sorted((c for c in cards if c.gpu_id), key=lambda c: c.rank)
     ids = tuple(str(c.gpu_id) for c in listed)
     if not listed:
-        return _none(f"{cards[0].name} is not in the catalog")
+        return _none(f"{cards[0].name} with {cards[0].memory_gb:g} GB is not in the catalog")
     if len({c.chip for c in cards}) > 1:
         return Answer(None, False, f"one name for {', '.join(c.name for c in cards)}", ids)
     if len(cards) == 1 and not notes:
