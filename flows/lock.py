@@ -20,7 +20,7 @@ from fitmart.flows.durable import StorageError, make_folder
 
 FILE = "refresh.lock"
 POLL_S = 0.1
-NAMED_S = 1.0  # between taking the lock and writing the name
+GRACE_S = 0.5  # a holder may not have written its name yet, and `current_holder` takes the lock for a moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def current_holder(data_dir: Path) -> Holder | None:
 
 
 def _take(handle: int, path: Path, wait_s: float) -> None:
-    deadline = time.monotonic() + wait_s
+    deadline = time.monotonic() + max(wait_s, GRACE_S)
     while True:
         try:
             return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -90,14 +90,8 @@ def _take(handle: int, path: Path, wait_s: float) -> None:
                 continue
         except OSError as error:
             raise StorageError(f"cannot lock {path}: {error.strerror}; its file system has no locks") from error
-        raise LockHeldError(f"another refresh holds {path.parent}: {_name(path)}")
-
-
-def _name(path: Path) -> str:
-    deadline = time.monotonic() + NAMED_S
-    while (holder := _read(path)) is None and time.monotonic() < deadline:
-        time.sleep(POLL_S / 10)
-    return str(holder or "a process that has not written its name")
+        holder = _read(path) or "a process that has not written its name"
+        raise LockHeldError(f"another refresh holds {path.parent}: {holder}")
 
 
 def _myself() -> Holder:

@@ -17,7 +17,7 @@ def end_orphans(prefect_home: Path) -> list[int]:
     Only where there is a /proc (Linux). A server whose owner lives, such as that of `fitmart serve`, is left alone.
     """
     ended = []
-    for pid in _orphans(str(prefect_home.resolve())):
+    for pid in find_orphans(prefect_home):
         try:
             os.kill(pid, signal.SIGTERM)
         except ProcessLookupError:
@@ -26,7 +26,12 @@ def end_orphans(prefect_home: Path) -> list[int]:
     return ended
 
 
-def _orphans(prefect_home: str) -> Iterator[int]:
+def find_orphans(prefect_home: Path) -> list[int]:
+    """Process ids of temporary servers of `prefect_home` that have lost their fitmart process."""
+    return [pid for pid, home in _lost_servers() if home == str(prefect_home.resolve())]
+
+
+def _lost_servers() -> Iterator[tuple[int, str]]:
     for folder in PROC.glob("[0-9]*"):
         try:
             if SERVER not in (folder / "cmdline").read_bytes():
@@ -36,5 +41,5 @@ def _orphans(prefect_home: str) -> Iterator[int]:
         except OSError:
             continue  # another user's, or gone
         environ = dict(pair.decode(errors="replace").partition("=")[::2] for pair in variables)
-        if environ.get("PREFECT_HOME") == prefect_home and environ.get(PREFECT_OWNER, parent) != parent:
-            yield int(folder.name)
+        if environ.get(PREFECT_OWNER, parent) != parent:
+            yield int(folder.name), environ.get("PREFECT_HOME", "")
