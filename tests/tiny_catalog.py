@@ -25,23 +25,23 @@ def _frame(columns: str, *rows: tuple) -> pl.DataFrame:
 
 
 def _fit(model, precision, gpu, count, context, required, headroom, users, verdict, limit=None):
-    gpu_budget = {"nvidia-h100-sxm-80gb": 76, "nvidia-rtx-4090-24gb": 21, "amd-mi300x-192gb": 172}[gpu] * GIB
+    gpu_budget = {"nvidia-h100-sxm": 76, "nvidia-rtx-4090": 21, "amd-mi300x": 172}[gpu] * GIB
     key = (model, precision, "vllm", gpu, count, context)
     return (*key, required, gpu_budget * count, headroom, users, 2 * users, verdict, limit)
 
 
 FIT = [
-    _fit(QWEN, "bf16", "nvidia-h100-sxm-80gb", 1, 8192, 151_000_000_000, -70 * GIB, 0, "no", "weights"),
-    _fit(QWEN, "bf16", "nvidia-h100-sxm-80gb", 2, 8192, 155_000_000_000, -GIB, 0, "no", "weights"),
-    _fit(QWEN, "bf16", "amd-mi300x-192gb", 1, 8192, 150_000_000_000, 20 * GIB, 8, "fits"),
-    _fit(QWEN, "bf16", "amd-mi300x-192gb", 1, 32768, 158_000_000_000, 12 * GIB, 2, "fits"),
-    _fit(QWEN, "awq-int4", "nvidia-h100-sxm-80gb", 1, 8192, 46_000_000_000, 25 * GIB, 11, "fits"),
-    _fit(QWEN, "awq-int4", "nvidia-h100-sxm-80gb", 1, 32768, 54_000_000_000, 17 * GIB, 2, "fits"),
-    _fit(QWEN, "awq-int4", "nvidia-h100-sxm-80gb", 2, 8192, 50_000_000_000, 96 * GIB, 40, "fits"),
-    _fit(QWEN, "awq-int4", "nvidia-rtx-4090-24gb", 1, 8192, 45_000_000_000, -21 * GIB, 0, "no", "weights"),
-    _fit(QWEN, "awq-int4", "nvidia-rtx-4090-24gb", 2, 8192, 47_000_000_000, -GIB // 4, 1, "tight"),
-    _fit(QWEN, "awq-int4", "amd-mi300x-192gb", 1, 8192, 46_000_000_000, 0, 0, "unknown", "unknown"),
-    _fit(TINY, "bf16", "nvidia-rtx-4090-24gb", 1, 8192, 4_000_000_000, 15 * GIB, 60, "fits"),
+    _fit(QWEN, "bf16", "nvidia-h100-sxm", 1, 8192, 151_000_000_000, -70 * GIB, 0, "no", "weights"),
+    _fit(QWEN, "bf16", "nvidia-h100-sxm", 2, 8192, 155_000_000_000, -GIB, 0, "no", "weights"),
+    _fit(QWEN, "bf16", "amd-mi300x", 1, 8192, 150_000_000_000, 20 * GIB, 8, "fits"),
+    _fit(QWEN, "bf16", "amd-mi300x", 1, 32768, 158_000_000_000, 12 * GIB, 2, "fits"),
+    _fit(QWEN, "awq-int4", "nvidia-h100-sxm", 1, 8192, 46_000_000_000, 25 * GIB, 11, "fits"),
+    _fit(QWEN, "awq-int4", "nvidia-h100-sxm", 1, 32768, 54_000_000_000, 17 * GIB, 2, "fits"),
+    _fit(QWEN, "awq-int4", "nvidia-h100-sxm", 2, 8192, 50_000_000_000, 96 * GIB, 40, "fits"),
+    _fit(QWEN, "awq-int4", "nvidia-rtx-4090", 1, 8192, 45_000_000_000, -21 * GIB, 0, "no", "weights"),
+    _fit(QWEN, "awq-int4", "nvidia-rtx-4090", 2, 8192, 47_000_000_000, -GIB // 4, 1, "tight"),
+    _fit(QWEN, "awq-int4", "amd-mi300x", 1, 8192, 46_000_000_000, 0, 0, "unknown", "unknown"),
+    _fit(TINY, "bf16", "nvidia-rtx-4090", 1, 8192, 4_000_000_000, 15 * GIB, 60, "fits"),
 ]
 _KEY = "model_id precision_id engine_id gpu_id gpu_count context_tokens"
 _RUNS = [row[:6] for row in FIT if row[11] in ("fits", "tight")]
@@ -55,15 +55,15 @@ def _speed(key: tuple) -> tuple:
 
 def _cost(key: tuple) -> tuple:
     offers = {
-        ("nvidia-h100-sxm-80gb", 1): ("h100-one", "h100-spot", 2.79, 1.5),
-        ("nvidia-h100-sxm-80gb", 2): ("h100-each", None, 5.98, None),
-        ("amd-mi300x-192gb", 1): ("mi300x-one", None, 1.99, None),
+        ("nvidia-h100-sxm", 1): ("h100-one", "h100-spot", 2.79, 1.5),
+        ("nvidia-h100-sxm", 2): ("h100-each", None, 5.98, None),
+        ("amd-mi300x", 1): ("mi300x-one", None, 1.99, None),
     }
     offer, spot, hour, spot_hour = offers.get((key[3], key[4]), (None, None, None, None))
     month = round(hour * 730, 2) if hour else None
     mtok = round(hour / (200 * 0.4 * 3600) * 1e6, 4) if hour else None
     power = 76.6 * key[4]  # 700 W around the clock at 0.15 USD/kWh
-    price = {"nvidia-h100-sxm-80gb": 30_000.0, "nvidia-rtx-4090-24gb": 1600.0}.get(key[3])
+    price = {"nvidia-h100-sxm": 30_000.0, "nvidia-rtx-4090": 1600.0}.get(key[3])
     bought = price and price * key[4]
     payback = bought / (month - power) if bought and month else None
     banded = (mtok, mtok and mtok * 0.8, mtok and mtok * 1.25)
@@ -89,11 +89,11 @@ FRAMES: dict[str, pl.DataFrame] = {
     "gpu": _frame(
         "gpu_id name vendor gpu_architecture memory_bytes memory_basis marketed_memory_gb bandwidth_bytes_per_s "
         "bf16_flop_per_s is_unified_memory max_gpu_count purchase_usd is_released confidence source_id observed_on",
-        ("amd-mi300x-192gb", "Instinct MI300X", "AMD", "CDNA3", 205_822_885_888, "measured", 192.0, 5.3e12,
+        ("amd-mi300x", "Instinct MI300X", "AMD", "CDNA3", 205_822_885_888, "measured", 192.0, 5.3e12,
          1.307e15, False, 8, None, True, "high", "datasheets", date(2026, 12, 1)),
-        ("nvidia-h100-sxm-80gb", "H100 SXM", "NVIDIA", "Hopper", 85_520_809_984, "measured", 80.0, 3.35e12,
+        ("nvidia-h100-sxm", "H100 SXM", "NVIDIA", "Hopper", 85_520_809_984, "measured", 80.0, 3.35e12,
          9.89e14, False, 8, 30_000.0, True, "high", "datasheets", date(2026, 12, 1)),
-        ("nvidia-rtx-4090-24gb", "GeForce RTX 4090", "NVIDIA", "Ada", 25_757_220_864, "measured", 24.0, 1.008e12,
+        ("nvidia-rtx-4090", "GeForce RTX 4090", "NVIDIA", "Ada", 25_757_220_864, "measured", 24.0, 1.008e12,
          1.65e14, False, 4, 1600.0, True, "high", "datasheets", date(2026, 12, 1)),
     ),
     "engine": _frame("engine_id name version source_id", ("vllm", "vLLM", "0.20.0", "datasheets")),
@@ -111,25 +111,25 @@ FRAMES: dict[str, pl.DataFrame] = {
     "offer": _frame(
         "offer_id provider_id instance_type gpu_id gpu_count min_gpu_count max_gpu_count price_scope commitment "
         "usd_per_hour usd_per_gpu_hour source_id observed_at is_stale",
-        ("h100-one", "lambda", "gpu_1x_h100", "nvidia-h100-sxm-80gb", 1, None, None, "instance", "on_demand",
+        ("h100-one", "lambda", "gpu_1x_h100", "nvidia-h100-sxm", 1, None, None, "instance", "on_demand",
          2.79, 2.79, "lambda", datetime(2026, 11, 28), False),
-        ("h100-each", "vast", "h100", "nvidia-h100-sxm-80gb", 1, 1, 8, "per_gpu", "on_demand",
+        ("h100-each", "vast", "h100", "nvidia-h100-sxm", 1, 1, 8, "per_gpu", "on_demand",
          2.99, 2.99, "marketplace", datetime(2026, 11, 20), True),
-        ("h100-spot", "vast", "h100", "nvidia-h100-sxm-80gb", 1, 1, 1, "per_gpu", "spot",
+        ("h100-spot", "vast", "h100", "nvidia-h100-sxm", 1, 1, 1, "per_gpu", "spot",
          1.5, 1.5, "marketplace", datetime(2026, 11, 20), True),
-        ("h100-old", "vast", "h100-2024", "nvidia-h100-sxm-80gb", 1, None, None, "instance", "on_demand",
+        ("h100-old", "vast", "h100-2024", "nvidia-h100-sxm", 1, None, None, "instance", "on_demand",
          1.0, 1.0, "marketplace", datetime(2026, 6, 1), True),
-        ("h100-bare", "lambda", "gpu without host", "nvidia-h100-sxm-80gb", 1, None, None, "gpu_only", "on_demand",
+        ("h100-bare", "lambda", "gpu without host", "nvidia-h100-sxm", 1, None, None, "gpu_only", "on_demand",
          0.5, 0.5, "lambda", datetime(2026, 11, 28), False),
-        ("mi300x-one", "lambda", "mi300x", "amd-mi300x-192gb", 1, None, None, "instance", "on_demand",
+        ("mi300x-one", "lambda", "mi300x", "amd-mi300x", 1, None, None, "instance", "on_demand",
          1.99, 1.99, "lambda", datetime(2026, 11, 28), False),
     ),
     "best_offer": _frame(
         "gpu_id gpu_count commitment offer_id usd_per_hour price_basis provider_id observed_at",
-        ("nvidia-h100-sxm-80gb", 1, "on_demand", "h100-one", 2.79, "offered", "lambda", datetime(2026, 11, 28)),
-        ("nvidia-h100-sxm-80gb", 2, "on_demand", "h100-each", 5.98, "scaled", "vast", datetime(2026, 11, 20)),
-        ("nvidia-h100-sxm-80gb", 1, "spot", "h100-spot", 1.5, "offered", "vast", datetime(2026, 11, 20)),
-        ("amd-mi300x-192gb", 1, "on_demand", "mi300x-one", 1.99, "offered", "lambda", datetime(2026, 11, 28)),
+        ("nvidia-h100-sxm", 1, "on_demand", "h100-one", 2.79, "offered", "lambda", datetime(2026, 11, 28)),
+        ("nvidia-h100-sxm", 2, "on_demand", "h100-each", 5.98, "scaled", "vast", datetime(2026, 11, 20)),
+        ("nvidia-h100-sxm", 1, "spot", "h100-spot", 1.5, "offered", "vast", datetime(2026, 11, 20)),
+        ("amd-mi300x", 1, "on_demand", "mi300x-one", 1.99, "offered", "lambda", datetime(2026, 11, 28)),
     ),
     "api_price": _frame(
         "provider_id model_id model_name_raw input_usd_per_mtok output_usd_per_mtok source_id observed_at",
@@ -152,9 +152,9 @@ FRAMES: dict[str, pl.DataFrame] = {
     "capacity": _frame(
         "model_id precision_id engine_id gpu_id gpu_count weights_bytes budget_bytes kv_available_bytes "
         "kv_available_bytes_low kv_available_bytes_high support fit_context_tokens",
-        (QWEN, "awq-int4", "vllm", "nvidia-h100-sxm-80gb", 1, INT4_BYTES, 76 * GIB, 28 * GIB, 27 * GIB, 29 * GIB,
+        (QWEN, "awq-int4", "vllm", "nvidia-h100-sxm", 1, INT4_BYTES, 76 * GIB, 28 * GIB, 27 * GIB, 29 * GIB,
          "native", 91_000),
-        (QWEN, "bf16", "vllm", "nvidia-h100-sxm-80gb", 2, BF16_BYTES // 2, 76 * GIB, GIB, 0, 2 * GIB, "native", 3_000),
+        (QWEN, "bf16", "vllm", "nvidia-h100-sxm", 2, BF16_BYTES // 2, 76 * GIB, GIB, 0, 2 * GIB, "native", 3_000),
     ),
     "fit": _frame(f"{_KEY} required_bytes taken_bytes headroom_bytes users users_kv8 verdict limited_by", *FIT),
     "speed": _frame(

@@ -167,6 +167,7 @@ CREATE TABLE model_cache (
     state_heads BIGINT,
     state_key_dim BIGINT,
     state_value_dim BIGINT,
+    state_element_bytes BIGINT,
     conv_channels BIGINT,
     conv_kernel BIGINT
 );
@@ -185,6 +186,7 @@ COMMENT ON COLUMN model_cache.value_dim IS 'Width of one value; 0 for latents [e
 COMMENT ON COLUMN model_cache.state_heads IS 'Heads of a recurrent state [count]; source: config.json';
 COMMENT ON COLUMN model_cache.state_key_dim IS 'Key width of a recurrent state [elements]; source: config.json';
 COMMENT ON COLUMN model_cache.state_value_dim IS 'Value width of a recurrent state [elements]; source: config.json';
+COMMENT ON COLUMN model_cache.state_element_bytes IS 'Bytes an engine keeps of one element of a recurrent state [bytes]; source: config.json';
 COMMENT ON COLUMN model_cache.conv_channels IS 'Channels of a convolution state [count]; source: config.json';
 COMMENT ON COLUMN model_cache.conv_kernel IS 'Width of the convolution [tokens]; source: config.json';
 
