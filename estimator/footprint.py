@@ -6,6 +6,7 @@ import polars as pl
 
 from fitmart.estimator.formats import with_bytes
 from fitmart.estimator.frames import FOOTPRINT_SCHEMA, conform
+from fitmart.estimator.gguf_size import gguf_footprint
 from fitmart.estimator.shards import weight_shards
 from fitmart.estimator.tensor_formats import asked, tensor_formats
 
@@ -24,6 +25,7 @@ _PART = {
     "audio": "vision_bytes",
 }
 PARTS = tuple(dict.fromkeys(_PART.values()))
+FIGURES = [name for name in FOOTPRINT_SCHEMA if name != "error"]
 # How the anatomy was found says how well the bytes are known.
 _BASIS = {"header": "stored", "config": "derived", "assumed": "assumed"}
 
@@ -53,9 +55,16 @@ def footprint(
             requests = requests.with_columns(pl.lit(None, dtype=FOOTPRINT_SCHEMA[name]).alias(name))
     requests = asked(requests.select(_KEY), models, precisions)
     distinct = requests.unique(maintain_order=True)
-    plain = _plain_footprint(distinct.filter(pl.col("error").is_null()), tensors, precisions)
+    answerable = distinct.filter(pl.col("error").is_null())
+    is_gguf = pl.col("container") == "gguf"
+    figures = pl.concat(
+        [
+            _plain_footprint(answerable.filter(~is_gguf), tensors, precisions),
+            gguf_footprint(models, tensors, answerable.filter(is_gguf), rules=rules),
+        ]
+    )
     answers = requests.select(*_KEY, "error").join(
-        plain, on=_KEY, how="left", nulls_equal=True, validate="m:1", maintain_order="left"
+        figures, on=_KEY, how="left", nulls_equal=True, validate="m:1", maintain_order="left"
     )
     return conform(answers, FOOTPRINT_SCHEMA, stage="footprint")
 
@@ -82,4 +91,5 @@ def _plain_footprint(requests: pl.DataFrame, tensors: pl.DataFrame, precisions: 
             **parts,
         )
         .with_columns(file_bytes_low="file_bytes", file_bytes_high="file_bytes")
+        .select(FIGURES)
     )

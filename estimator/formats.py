@@ -46,6 +46,29 @@ _GROUPS = (16, 32, 64, 128, 256, 512, 1024)
 _FLOAT32, _FLOAT16, _INT32, _INT64 = 32, 16, 32, 64
 
 
+def _in_groups(
+    format_id: str,
+    *,
+    element_bits: float,
+    group: int,
+    group_bits: float,
+    column_bits: float = 0.0,
+    tensor_bits: float = 0.0,
+    memory_format: str = "",
+) -> Format:
+    """A format whose scales stand for `group` neighbours of one row."""
+    return Format(
+        format_id=format_id,
+        element_bits=element_bits,
+        tile_bits=group_bits,
+        tile_rows=1,
+        tile_columns=group,
+        column_bits=column_bits,
+        tensor_bits=tensor_bits,
+        memory_format=memory_format,
+    )
+
+
 def _plain() -> Iterator[Format]:
     for format_id, bits in (("fp32", 32), ("bf16", 16), ("fp16", 16), ("fp8", 8), ("int8", 8)):
         yield Format(format_id=format_id, element_bits=bits)
@@ -58,8 +81,7 @@ def _eight_bit() -> Iterator[Format]:
     yield Format(format_id="int8-channel", element_bits=8, row_bits=_FLOAT32)
     yield Format(format_id="int8-tensor", element_bits=8, tensor_bits=2 * _FLOAT32)
     yield Format(format_id="int8-bnb", element_bits=8, row_bits=_FLOAT32)  # LLM.int8(): one absmax a row
-    # MXFP8: a shared 8-bit exponent for 32 elements
-    yield Format(format_id="mxfp8", element_bits=8, tile_bits=8, tile_rows=1, tile_columns=32)
+    yield _in_groups("mxfp8", element_bits=8, group=32, group_bits=8)  # a shared exponent
 
 
 def _grouped_integers() -> Iterator[Format]:
@@ -71,55 +93,54 @@ def _grouped_integers() -> Iterator[Format]:
     for bits in (2, 3, 4, 5, 6, 8):
         for group in (*_GROUPS, WHOLE):
             name = "channel" if group == WHOLE else f"g{group}"
-            tile = {"tile_rows": 1, "tile_columns": group}
-            sym = f"int{bits}-{name}-sym"
-            asym = f"int{bits}-{name}-asym"
-            scale, zero = _FLOAT16, bits
-            shape = 2 * _INT64  # compressed-tensors: weight_shape
-            yield Format(format_id=sym, element_bits=bits, tile_bits=scale, tensor_bits=shape, **tile)
-            yield Format(format_id=asym, element_bits=bits, tile_bits=scale + zero, **tile)
-            for base, kept in ((sym, scale), (asym, scale + zero)):
-                ordered = f"{base}-actorder"
-                yield Format(format_id=ordered, element_bits=bits, tile_bits=kept, column_bits=_INT32, **tile)
-                stored = {"element_bits": bits, "tile_bits": scale + zero, "column_bits": _INT32, **tile}
-                gptq = base.replace("int", "gptq", 1)
-                yield Format(format_id=gptq, memory_format=base, **stored)
-                yield Format(format_id=f"{gptq}-actorder", memory_format=ordered, **stored)
+            zeroed = _FLOAT16 + bits
+            for symmetry, kept in (("sym", _FLOAT16), ("asym", zeroed)):
+                packed, gptq = f"int{bits}-{name}-{symmetry}", f"gptq{bits}-{name}-{symmetry}"
+                ordered = f"{packed}-actorder"
+                shape = 2 * _INT64 if symmetry == "sym" else 0  # compressed-tensors: weight_shape
+                yield _in_groups(packed, element_bits=bits, group=group, group_bits=kept, tensor_bits=shape)
+                yield _in_groups(ordered, element_bits=bits, group=group, group_bits=kept, column_bits=_INT32)
+                for stored, loaded in ((gptq, packed), (f"{gptq}-actorder", ordered)):
+                    yield _in_groups(
+                        stored,
+                        element_bits=bits,
+                        group=group,
+                        group_bits=zeroed,
+                        column_bits=_INT32,
+                        memory_format=loaded,
+                    )
 
 
 def _four_bit_floats() -> Iterator[Format]:
-    one_row = {"element_bits": 4, "tile_rows": 1}
-    yield Format(format_id="nf4-g64", tile_bits=_FLOAT32, tile_columns=64, **one_row)
+    yield _in_groups("nf4-g64", element_bits=4, group=64, group_bits=_FLOAT32)
     # Double quantization: the scales in 8 bits, with a float32 for each 256 of them.
-    yield Format(format_id="nf4-g64-dq", tile_bits=8 + _FLOAT32 / 256, tile_columns=64, **one_row)
-    yield Format(format_id="mxfp4", tile_bits=8, tile_columns=32, **one_row)
+    yield _in_groups("nf4-g64-dq", element_bits=4, group=64, group_bits=8 + _FLOAT32 / 256)
+    yield _in_groups("mxfp4", element_bits=4, group=32, group_bits=8)
     # weight_scale_2 and input_scale are float32 scalars
-    yield Format(format_id="nvfp4-g16", tile_bits=8, tile_columns=16, tensor_bits=2 * _FLOAT32, **one_row)
+    yield _in_groups("nvfp4-g16", element_bits=4, group=16, group_bits=8, tensor_bits=2 * _FLOAT32)
 
 
 def _other_engines() -> Iterator[Format]:
     for bits in (2, 3, 4, 5, 6, 8):
         for group in (32, 64, 128):
-            # MLX: a 16-bit scale and a 16-bit bias a group
-            tile = {"tile_bits": bits * group + 2 * _FLOAT16, "tile_rows": 1, "tile_columns": group}
-            yield Format(format_id=f"mlx{bits}-g{group}", element_bits=0, **tile)
+            # MLX packs whole groups: a 16-bit scale and a 16-bit bias each
+            packed = bits * group + 2 * _FLOAT16
+            yield _in_groups(f"mlx{bits}-g{group}", element_bits=0, group=group, group_bits=packed)
     for hundredths in range(200, 805, 5):
-        bits = hundredths / 100
+        mean = hundredths / 100
         # ExLlamaV2 chooses a mix per matrix that meets the wanted mean, scales included.
-        yield Format(format_id=f"exl2-{bits:g}", element_bits=bits)
+        yield Format(format_id=f"exl2-{mean:g}", element_bits=mean)
         # ExLlamaV3: trellis codes, 16-bit scales of each input and each output channel.
-        yield Format(format_id=f"exl3-{bits:g}", element_bits=bits, row_bits=_FLOAT16, column_bits=_FLOAT16)
+        yield Format(format_id=f"exl3-{mean:g}", element_bits=mean, row_bits=_FLOAT16, column_bits=_FLOAT16)
     for group in (32, 64, 128, 256):
-        # TorchAO's tile-packed int4 and HQQ: a 16-bit scale and a 16-bit zero a group
-        tile = {"tile_bits": 2 * _FLOAT16, "tile_rows": 1, "tile_columns": group}
-        yield Format(format_id=f"torchao-int4-g{group}", element_bits=4, **tile)
-        yield Format(format_id=f"hqq-int4-g{group}", element_bits=4, **tile)
+        for engine in ("torchao", "hqq"):  # a 16-bit scale and a 16-bit zero a group
+            yield _in_groups(f"{engine}-int4-g{group}", element_bits=4, group=group, group_bits=2 * _FLOAT16)
 
 
 def _ggml() -> Iterator[Format]:
     for kind, (elements, size) in GGML_QUANT_SIZES.items():
-        block = {"tile_bits": size * BITS_PER_BYTE, "tile_rows": 1, "tile_columns": elements}
-        yield Format(format_id=ggml_format(kind.name), element_bits=0, **block)
+        block = size * BITS_PER_BYTE
+        yield _in_groups(ggml_format(kind.name), element_bits=0, group=elements, group_bits=block)
 
 
 def ggml_format(ggml_type: str) -> str:
