@@ -166,8 +166,9 @@ class Resolver:
         notes = [self.speller.open_chips[c] for c in cores if c in self.speller.open_chips]
         cards, looser = self._by_bus(cards, reading, notes)
         cards = self._by_edition(cards, reading, notes)
-        given_gb = memory_gb if memory_gb and memory_gb > 0 else None
-        named_gb = reading.memory_beside(cores)
+        known = cards + looser
+        given_gb, is_given_total = _per_gpu(memory_gb, known, reading.counts)
+        named_gb, is_named_total = _per_gpu(reading.memory_beside(cores), known, reading.counts)
         stated_gb = given_gb or named_gb
         if stated_gb is None:
             return _choose(cards, notes)
@@ -181,6 +182,8 @@ class Resolver:
             if not is_given:
                 return _none(f"{given_gb:g} GB is a share of the {named_gb:g} GB card", cards)
             notes.append(f"the name says {named_gb:g} GB, the source {given_gb:g} GB")
+        if is_given_total or (is_named_total and not is_given):
+            notes.append("the memory is read as the total of the GPUs that the name counts")
         by_name = _of_memory(cards, named_gb) if named_gb else cards
         if given_gb and len(by_name) > len(fitting) and not is_machine:
             # A product name with the memory in a column beside: such columns hold totals and neighbours' figures too
@@ -218,6 +221,17 @@ class Resolver:
         if not exact:
             notes.append(f"no such card in a {'/'.join(sorted(editions))} edition")
         return exact or cards
+
+
+def _per_gpu(stated_gb: float | None, cards: list[Card], counts: frozenset[int]) -> tuple[float | None, bool]:
+    """A stated memory as that of one GPU, and whether it had to be divided by a count in the name to be a card's."""
+    if not stated_gb or stated_gb <= 0:
+        return None, False
+    if not _of_memory(cards, stated_gb):
+        for count in sorted(counts):
+            if _of_memory(cards, stated_gb / count):
+                return stated_gb / count, True
+    return stated_gb, False
 
 
 def _of_memory(cards: list[Card], memory_gb: float | None) -> list[Card]:

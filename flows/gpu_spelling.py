@@ -65,6 +65,12 @@ class Reading:
         """It counts GPUs or describes a host: "8x-…", "A40x4", "…_1x4v8gb"."""
         return any(w.role == "host" or (w.role == "count" and "x" in w.text) for w in self.words)
 
+    @property
+    def counts(self) -> frozenset[int]:
+        """How many GPUs the name counts: 8 of "8x-…" or "A40x8"."""
+        digits = (w.text.strip("x") for w in self.words if w.role == "count" and "x" in w.text)
+        return frozenset(int(d) for d in digits if d.isdigit() and int(d) > 1)
+
     def memory_beside(self, cores: frozenset[str]) -> float | None:
         """The memory written beside the chip: "A100 80GB", not the "300G" of "1x_H200_28V_300G"."""
         near = ("core", "hard", "soft", "bus", "edition", "nvlink", "brand", "neutral")

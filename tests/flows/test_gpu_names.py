@@ -66,6 +66,7 @@ MACHINES = [  # what the provider documents
     ("Standard_NC40ads_H100_v5", None, "nvidia-h100-nvl"),
     ("BM.GPU4.8", None, "nvidia-a100-sxm-40gb"),
     ("1x-A100_PCIE-32-65536", 80, "nvidia-a100-pcie-80gb"),
+    ("gpu-mi300x8-1536gb", 192, "amd-mi300x"),
     ("gpu-l40s-d_2gpu-64vcpu-384gb", 48, "nvidia-l40s"),
     ("2x28v238g_NVIDIA_GeForce_RTX_5090_32G_SECURE", 31.84, "nvidia-rtx-5090"),
 ]
@@ -88,6 +89,8 @@ ASSUMED = [
     ("GH200", None, "nvidia-gh200-96gb", "memory"),
     ("GB200 NVL72", None, "nvidia-gb200", "rack"),
     ("A16", 16, "nvidia-a16", "four GPUs"),
+    ("gpu-h200x8-1128gb", None, "nvidia-h200-nvl", "total"),
+    ("8x A100 SXM4", 640, "nvidia-a100-sxm-80gb", "total"),
     ("A100 80GB SXM (Community · PCIe)", None, "nvidia-a100-pcie-80gb", "form factor"),
 ]
 
@@ -137,6 +140,7 @@ NONE = [
     ("RTX 4090 (48 GB mod)", None, "modified"),
     ("RTX 4090", 49140 / 1024, "modified"),
     ("RTX 2080 Ti 22GB", None, "modified"),
+    ("RTX 5090 D v2", None, "not in the catalog"),
     ("RTX 3080", 12, "not in the catalog"),
     ("RTX4070", 16, "modified"),  # a 4070 Ti Super stored as 4070
     ("RTX3060", 8, "not in the catalog"),  # a 3060 Ti, or the 3060 of 8 GB
