@@ -68,10 +68,11 @@ def _fused(caches: pl.DataFrame, gguf_tensors: pl.DataFrame) -> pl.DataFrame:
 def compute_bytes(cells: pl.Expr, window_cells: pl.Expr, slots: pl.Expr) -> pl.Expr:
     """Bytes of the largest device's buffer [Int64] at so many cells a stream.
 
-    Reads the columns of `graph_widths`, `with_settings` (ubatch, is_flash, is_pipelined, mla, is_cut, has_few_logits)
-    and host_output_bytes, host_largest_bytes: the matrices that stay on the host.
+    Reads the columns of `graph_widths`, `with_settings` (ubatch, streams, is_flash, is_pipelined, mla, is_cut,
+    has_few_logits) and host_output_bytes, host_largest_bytes: the matrices that stay on the host.
     """
-    ubatch, hidden, heads = pl.col("ubatch"), pl.col("hidden"), pl.col("heads")
+    hidden, heads = pl.col("hidden"), pl.col("heads")
+    ubatch = pl.min_horizontal("ubatch", cells * pl.col("streams"))  # no larger than the context
     full = pl.when(pl.col("has_full") | ~pl.col("is_cut")).then(cells).otherwise(0)
     has_cells = pl.col("has_full") | pl.col("has_window")
     full = pl.when(has_cells).then(full).otherwise(0)

@@ -6,6 +6,16 @@ from fitmart.estimator.engines.grid_sums import longest_context
 from fitmart.estimator.engines.llamacpp_buffers import kv_bytes, window_cells
 from fitmart.estimator.engines.llamacpp_compute import compute_bytes
 
+_OF_ROW = (
+    "row",
+    "setting",
+    "any_context",
+    "budget_bytes",
+    "overhead_bytes",
+    "overhead_bytes_low",
+    "overhead_bytes_high",
+)
+
 
 def context_that_fits(sized: pl.DataFrame, count: int) -> pl.DataFrame:
     """any_context, fit_context_tokens: the longest context of one user, up to the model's own [tokens]."""
@@ -42,8 +52,10 @@ def with_fit(rows: pl.DataFrame, buffers: pl.DataFrame, longest: pl.DataFrame, c
         "gpus",
         *(f"{name}_{i}" for i in range(count) for name in ("weights", "one_kv")),
     )
-    joined = rows.join(needed, on="setting", how="left", validate="m:1").join(
-        longest, on="any_context", how="left", validate="m:1"
+    joined = (
+        rows.select(_OF_ROW)
+        .join(needed, on="setting", how="left", validate="m:1")
+        .join(longest, on="any_context", how="left", validate="m:1")
     )
     gpus, overhead = pl.col("gpus"), pl.col("overhead_bytes")
     above = pl.col("overhead_bytes_high") - overhead + pl.col("projector_bytes")
@@ -52,7 +64,7 @@ def with_fit(rows: pl.DataFrame, buffers: pl.DataFrame, longest: pl.DataFrame, c
     projector_once = (gpus - 1) * pl.col("projector_bytes")
     taken = pl.col("device_weights") + pl.col("kv_gpus_bytes") + gpus * (pl.col("compute_buffer_bytes") + overhead)
     return (
-        joined.with_columns(_fullest(count))
+        _with_fullest(joined, count)
         .with_columns(
             non_torch_bytes=overhead,
             kv_available_bytes_low=pl.col("kv_available_bytes") - above,
@@ -67,23 +79,37 @@ def with_fit(rows: pl.DataFrame, buffers: pl.DataFrame, longest: pl.DataFrame, c
     )
 
 
-def _fullest(count: int) -> list[pl.Expr]:
-    """kv_available_bytes, sequence_kv_bytes and users of the GPU that holds the fewest sequences."""
+def _with_fullest(rows: pl.DataFrame, count: int) -> pl.DataFrame:
+    """Add kv_available_bytes, sequence_kv_bytes and users of the GPU that holds the fewest sequences."""
+    classes = range(count)
     free = pl.col("budget_bytes") - pl.col("one_compute_bytes") - pl.col("overhead_bytes")
-    left = [free - pl.col(f"weights_{i}") for i in range(count)]
-    one = [pl.col(f"one_kv_{i}") for i in range(count)]
-    held = [space / kv.clip(1) for space, kv in zip(left, one, strict=True)]
-    fewest = pl.min_horizontal(held)
-    available, sequence = pl.lit(None, pl.Int64), pl.max_horizontal(one)
-    for space, kv, ratio in zip(reversed(left), reversed(one), reversed(held), strict=True):
-        available = pl.when(ratio == fewest).then(space).otherwise(available)
-        sequence = pl.when(ratio == fewest).then(kv).otherwise(sequence)
-    users = pl.when(sequence > 0).then(fewest.floor().clip(0).cast(pl.Int64))
-    return [
-        available.alias("kv_available_bytes"),
-        sequence.alias("sequence_kv_bytes"),
-        users.alias("users"),
-    ]
+
+    def sequences(i: int) -> pl.Expr:
+        """How many a device holds; one without caches limits nothing, unless its weights alone are too much."""
+        left, kv = pl.col(f"left_{i}"), pl.col(f"one_kv_{i}")
+        return pl.when(kv > 0).then(left / kv).when(left < 0).then(-1.0)
+
+    held = (
+        rows.with_columns((free - pl.col(f"weights_{i}")).alias(f"left_{i}") for i in classes)
+        .with_columns(sequences(i).alias(f"held_{i}") for i in classes)
+        .with_columns(
+            fewest=pl.min_horizontal(f"held_{i}" for i in classes),
+            least_left=pl.min_horizontal(f"left_{i}" for i in classes),
+            largest_kv=pl.max_horizontal(f"one_kv_{i}" for i in classes),
+        )
+    )
+    is_fullest = [pl.col(f"held_{i}") == pl.col("fewest") for i in classes]
+
+    def of_fullest(name: str, otherwise: str) -> pl.Expr:
+        found = (pl.when(is_it).then(f"{name}_{i}") for i, is_it in zip(classes, is_fullest, strict=True))
+        return pl.coalesce(*found, otherwise)
+
+    users = pl.when(pl.col("largest_kv") > 0).then(pl.col("fewest").floor().clip(0).cast(pl.Int64))
+    return held.with_columns(
+        kv_available_bytes=of_fullest("left", "least_left"),
+        sequence_kv_bytes=of_fullest("one_kv", "largest_kv"),
+        users=users,
+    )
 
 
 def _limited_by() -> pl.Expr:
