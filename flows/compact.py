@@ -11,6 +11,7 @@ from fitmart.flows import manifest
 from fitmart.flows.durable import remove_files
 from fitmart.flows.landing import read_all, sources
 from fitmart.flows.landing_files import LARGE_GROUP_BYTES, version_of, write_payloads
+from fitmart.flows.runs import pack_runs
 from fitmart.flows.sources.contract import LandedPayload
 
 LEVEL = 9  # zstd with a 4 MiB window: reaches the version before
@@ -45,6 +46,7 @@ def compact(landing_dir: Path) -> Compaction:
             if part["file"].n_unique() > 1:
                 rows = _compact_month(landing_dir, source_id, str(month), rows, part.drop("month"), faults)
         totals = [t + n for t, n in zip(totals, (*before, *_measure(rows)), strict=True)]
+    faults += pack_runs(landing_dir)
     return Compaction(totals[0], totals[2], totals[1], totals[3], tuple(faults))
 
 

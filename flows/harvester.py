@@ -66,7 +66,7 @@ class Harvester:
         self.settings = settings
         self._skipped = dict(plan.skipped)
         self._runs: dict[str, SourceRun] = {}
-        self._errors: dict[str, BaseException] = {}
+        self._errors: dict[str, tuple[BaseException, datetime]] = {}
         self._started: dict[str, datetime] = {}
         self._landed: dict[str, LandingResult] = {}  # over all tries
         self._lock = threading.Lock()
@@ -91,7 +91,7 @@ class Harvester:
             record_run(self.settings.landing_dir, run)
         except BaseException as error:
             with self._lock:
-                self._errors[source_id] = error
+                self._errors[source_id] = error, _now()
             raise
         with self._lock:
             self._runs[source_id] = run
@@ -108,11 +108,11 @@ class Harvester:
         return sorted(self._runs.values(), key=lambda run: run.source_id)
 
     def _failed(self, source_id: str) -> SourceRun:
-        error = self._errors.get(source_id, FitmartError("was not run"))
+        error, ended_at = self._errors.get(source_id, (FitmartError("was not run"), _now()))
         lines = str(error).splitlines()
         line = lines[0] if lines else ""
         reason = line if isinstance(error, FitmartError) else f"unexpected {type(error).__name__}: {line}"
-        return self._close(source_id, "failed", reason=reason)
+        return self._close(source_id, "failed", reason=reason, ended_at=ended_at)
 
     def _survey(self, module: ModuleType) -> SourceRun:
         count, rejected = module.survey(self.settings)
@@ -147,9 +147,17 @@ class Harvester:
                 faults=(*old.faults, *new.faults),
             )
 
-    def _close(self, source_id: str, status: RunStatus, *, payloads: int | None = None, reason: str = "") -> SourceRun:
+    def _close(
+        self,
+        source_id: str,
+        status: RunStatus,
+        *,
+        payloads: int | None = None,
+        reason: str = "",
+        ended_at: datetime | None = None,
+    ) -> SourceRun:
         landed = self._landed.get(source_id, LandingResult(0, 0))
-        ended_at = _now()
+        ended_at = ended_at or _now()
         return SourceRun(
             source_id=source_id,
             started_at=self._started.get(source_id, ended_at),

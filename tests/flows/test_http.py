@@ -193,6 +193,15 @@ def test_one_host_out_of_reach_while_others_answer_is_that_host_s_fault(server, 
         http.get("https://a.example/x")
 
 
+def test_behind_a_proxy_names_are_left_to_it(http, monkeypatch):
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setattr(socket, "getaddrinfo", no_address)
+    http.reach.check("https://a.example/x")
+    monkeypatch.setenv("NO_PROXY", "a.example,b.example")
+    with pytest.raises(UnreachableError, match=r"b\.example"):
+        http.reach.check("https://b.example/x")
+
+
 def test_a_closed_port_is_transient(http):
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))

@@ -282,6 +282,27 @@ def test_runs_are_kept_over_months_and_a_torn_line_harms_no_other(tmp_path):
     assert sources(tmp_path) == []
 
 
+def test_compaction_packs_the_months_that_are_over(tmp_path):
+    for hour in range(4):
+        record_run(tmp_path, run("ok", hour))
+    before = read_runs(tmp_path)
+    compact(tmp_path)
+    names = {path.name for path in (tmp_path / "source_run").iterdir()}
+    assert names == {"2026-11.jsonl.gz", "2026-12.jsonl"}
+    assert read_runs(tmp_path) == before
+    record_run(tmp_path, run("failed", -1))  # late
+    compact(tmp_path)
+    assert len(read_runs(tmp_path)) == 5
+    assert len(read_runs(tmp_path, newest_months=1)) == 3
+    assert {path.name for path in (tmp_path / "source_run").iterdir()} == names
+    (tmp_path / "source_run" / "2026-11.jsonl.gz").write_bytes(b"nonsense")
+    faults: list[str] = []
+    assert len(read_runs(tmp_path, faults=faults)) == 3
+    assert "2026-11.jsonl.gz is damaged" in faults[0]
+    record_run(tmp_path, run("ok", -1))
+    assert compact(tmp_path).faults == tuple(faults)
+
+
 def test_one_version_is_read_by_its_record(tmp_path):
     put(tmp_path, T0, a=b"1")
     put(tmp_path, T0 + HOUR, a=b"2")

@@ -62,7 +62,8 @@ def fetch(http: Http, since: Since) -> Iterator[Payload]:
     http.reach.probe(settings.hub_endpoint)
     client = HubClient(settings, http.reach, token=token)
     try:
-        models = _list(client, settings.hub_top, {*settings.hub_watch, *bundled.list_repositories()})
+        watch = {*settings.hub_watch, *bundled.list_repositories()}
+        models = _list(client, settings.hub_top, watch, settings.hub_concurrency)
         landed = {name: payload.url for name, payload in since.landed.items()}
         changed = [m for m in models.values() if not _is_landed(landed.get(m.id), m, has_token=token is not None)]
         yield _listing(client.endpoint, models)
@@ -71,7 +72,7 @@ def fetch(http: Http, since: Since) -> Iterator[Payload]:
         client.close()
 
 
-def _list(client: "HubClient", top: int, watch: set[str]) -> "dict[str, ModelInfo]":
+def _list(client: "HubClient", top: int, watch: set[str], concurrency: int) -> "dict[str, ModelInfo]":
     """repo id -> listing entry of everything followed that has a revision."""
     found: dict[str, ModelInfo] = {}
 
@@ -85,22 +86,23 @@ def _list(client: "HubClient", top: int, watch: set[str]) -> "dict[str, ModelInf
         by_author.setdefault(repo_id.partition("/")[0], set()).add(repo_id)
     for author, wanted in sorted(by_author.items()):
         is_whole = author in wanted
-        missing = {repo_id for repo_id in wanted - found.keys() if "/" in repo_id}
+        missing = wanted - found.keys() - {author}
         if is_whole or len(missing) > FEW:
             query = client.list_models(expand=EXPAND, author=author, sort="downloads", limit=AUTHOR_LIMIT)
             add(query, None if is_whole else missing)
-        for repo_id in sorted(missing - found.keys()):
-            add(_one(client, repo_id))
+    single = sorted(repo_id for repo_id in watch - found.keys() if "/" in repo_id)
+    with ThreadPoolExecutor(concurrency, thread_name_prefix="hub") as pool:
+        add(model for model in pool.map(lambda repo_id: _one(client, repo_id), single) if model)
     return found
 
 
-def _one(client: "HubClient", repo_id: str) -> "list[ModelInfo]":
+def _one(client: "HubClient", repo_id: str) -> "ModelInfo | None":
     from fitmart.flows.hub_client import GatedError, GoneError
 
     try:
-        return [client.model_info(repo_id, expand=EXPAND)]
+        return client.model_info(repo_id, expand=EXPAND)
     except (GatedError, GoneError):  # renamed or withdrawn since it was put on the list: what has landed stays
-        return []
+        return None
 
 
 def _is_landed(url: str | None, model: "ModelInfo", *, has_token: bool) -> bool:
