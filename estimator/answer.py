@@ -2,12 +2,11 @@
 
 import polars as pl
 
-from fitmart.estimator.estimate import ENGINES, estimate
+from fitmart.estimator.estimate import ENGINES, judge, with_facts
 from fitmart.estimator.kv_cache import kv_minimum_bytes
 from fitmart.estimator.reference import Models, Reference
-from fitmart.estimator.request import with_request
+from fitmart.estimator.request import with_request_speed
 from fitmart.estimator.scenarios import OUTPUT, to_deployments, with_defaults
-from fitmart.estimator.speed import with_speed
 from fitmart.estimator.workload import INPUT_SHARE
 
 _REQUEST = ("concurrency", "input_tokens", "output_tokens", "cached_tokens")
@@ -41,10 +40,10 @@ def answer(scenarios: pl.DataFrame, models: Models, reference: Reference) -> pl.
     refused = filled.filter(pl.col("error").is_not_null()).select("row", "error")
     if good.is_empty():
         return refused
-    rows = estimate(to_deployments(good), models, reference)
+    rows = with_facts(judge(to_deployments(good), models, reference), models, reference)
     rows = rows.join(good.select("row", *_REQUEST), on="row", how="left", validate="1:1", maintain_order="left")
     rows = _with_minimum(rows.with_columns(context_tokens=_context()), models)
-    rows = with_speed(with_request(_with_request_defaults(rows), models), reference.coefficients)
+    rows = with_request_speed(_with_request_defaults(rows), models, reference)
     figures = [c for c in OUTPUT if c in rows.columns and c != "error"]
     return pl.concat([rows.select("row", *figures, "error"), refused], how="diagonal").sort("row")
 

@@ -81,36 +81,35 @@ def footprints(deployments: pl.DataFrame, models: Models, reference: Reference) 
     return footprint(models.models, models.tensors, reference.precisions, wanted, rules=reference.rules)
 
 
-def estimate(deployments: pl.DataFrame, models: Models, reference: Reference) -> pl.DataFrame:
-    """Memory, verdict and reason of each deployment, by `row`.
+def judge(deployments: pl.DataFrame, models: Models, reference: Reference) -> pl.DataFrame:
+    """Memory, support, verdict and reason of each deployment (DEPLOYMENT_SCHEMA), in the same order.
 
-    deployments: DEPLOYMENT_SCHEMA; every model_id is in `models`, every precision_id and gpu_id in `reference` (or
-    null). Columns: DEPLOYMENT_SCHEMA, the GPU's, the model's, those of ENGINE_MEMORY_SCHEMA and FOOTPRINT_SCHEMA,
-    `support`, `verdict`, `limited_by`, `headroom_bytes` and `error` (why there is no figure).
+    Every model_id is in `models`, every precision_id and gpu_id in `reference` (or null). Adds ENGINE_MEMORY_SCHEMA,
+    `support`, `verdict`, `limited_by` and `headroom_bytes`; without joins that only other figures need: for the grid.
     """
+    limits = models.models.select(
+        "model_id",
+        "native_precision",
+        extended_context_tokens=pl.coalesce("extended_context_tokens", "max_context_tokens"),
+    )
     memory = engine_memory(deployments, models, reference)
-    facts = models.models.join(reference.precisions.select(_PRECISION_FACTS), how="cross").filter(
-        pl.col("precision_id").is_in(deployments["precision_id"].unique().to_list())
+    rows = deployments.join(memory, on="row", how="left", validate="1:1", maintain_order="left").join(
+        limits, on="model_id", how="left", validate="m:1", maintain_order="left"
     )
-    rows = (
-        with_gpu(deployments, reference.gpus)
-        .join(memory, on="row", how="left", validate="1:1", maintain_order="left")
-        .join(facts, on=["model_id", "precision_id"], how="left", validate="m:1", maintain_order="left")
-        .join(
-            footprints(deployments, models, reference),
-            on=_FOOTPRINT_KEY,
-            how="left",
-            nulls_equal=True,
-            validate="m:1",
-            maintain_order="left",
-        )
-        .with_columns(
-            stored_precision_id=pl.when(pl.col("precision_id") == "native")
-            .then("native_precision")
-            .otherwise("precision_id")
-        )
-    )
-    return with_verdict(with_support(rows, reference.support))
+    is_native = pl.col("precision_id") == "native"
+    rows = rows.with_columns(stored_precision_id=pl.when(is_native).then("native_precision").otherwise("precision_id"))
+    judged = with_verdict(with_support(rows, reference.support))
+    return judged.drop("native_precision", "stored_precision_id", "extended_context_tokens")
 
 
-_PRECISION_FACTS = ("precision_id", "precision_class", "container", "bits_per_weight")
+def with_facts(rows: pl.DataFrame, models: Models, reference: Reference) -> pl.DataFrame:
+    """Judged rows and all that is known of their GPU, their model and the footprint of their weights.
+
+    `error`: why the weights have no size.
+    """
+    sizes = footprints(rows, models, reference)
+    return (
+        with_gpu(rows, reference.gpus)
+        .join(models.models, on="model_id", how="left", validate="m:1", maintain_order="left")
+        .join(sizes, on=_FOOTPRINT_KEY, how="left", nulls_equal=True, validate="m:1", maintain_order="left")
+    )

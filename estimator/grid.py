@@ -4,12 +4,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from fitmart.estimator.estimate import estimate, footprints
+from fitmart.estimator.estimate import engine_memory, footprints, judge, with_facts
 from fitmart.estimator.frames import DEPLOYMENT_SCHEMA, conform
 from fitmart.estimator.kv_cache import kv_minimum_bytes
 from fitmart.estimator.reference import Models, Reference
-from fitmart.estimator.request import with_request
-from fitmart.estimator.speed import with_speed
+from fitmart.estimator.request import with_request_speed
 from fitmart.estimator.units import KIB
 from fitmart.estimator.workload import INPUT_SHARE
 
@@ -97,9 +96,10 @@ def grid_deployments(models: pl.DataFrame, reference: Reference) -> pl.DataFrame
 def compute_marts(models: Models, reference: Reference) -> Marts:
     """Every mart row of these models, from the anatomy to the speed (costs follow with the prices)."""
     deployments = grid_deployments(models.models, reference)
-    answers = estimate(deployments, models, reference)
-    eight_bit = estimate(deployments.with_columns(kv_cache_dtype=pl.lit("fp8")), models, reference)
-    answers = answers.with_columns(users_kv8=eight_bit["users"])
+    eight_bit = engine_memory(deployments.with_columns(kv_cache_dtype=pl.lit("fp8")), models, reference)
+    answers = judge(deployments, models, reference).join(
+        eight_bit.select("row", users_kv8="users"), on="row", how="left", validate="1:1", maintain_order="left"
+    )
     contexts = deployments.select("model_id", "context_tokens").unique()
     return Marts(
         footprint=footprints(deployments, models, reference).drop("engine_version", "imatrix"),
@@ -116,7 +116,7 @@ def compute_marts(models: Models, reference: Reference) -> Marts:
 def _capacity(answers: pl.DataFrame) -> pl.DataFrame:
     """One row a key: what holds at any context (the smallest of the grid stands for all)."""
     at_any = ("weights", "tp_divisibility", "unsupported", "unknown")
-    first = answers.sort("context_tokens").unique(KEY, keep="first", maintain_order=True)
+    first = answers.filter(pl.col("context_tokens") == pl.col("context_tokens").min().over("model_id"))
     return first.select(
         *KEY, "weights_bytes", "activation_bytes", "non_torch_bytes", "cuda_graph_bytes", "budget_bytes",
         "kv_available_bytes", "kv_available_bytes_low", "kv_available_bytes_high", "support",
@@ -132,16 +132,19 @@ def _kv_cache(contexts: pl.DataFrame, models: Models) -> pl.DataFrame:
 
 def _speed(answers: pl.DataFrame, models: Models, reference: Reference) -> pl.DataFrame:
     """Speeds of what fits: a request fills the context, three quarters prompt and one answer."""
-    runs = answers.filter(pl.col("verdict").is_in(["fits", "tight"]))
+    runs = answers.filter(pl.col("verdict").is_in(["fits", "tight"])).select(
+        "row", *KEY, "context_tokens", "tensor_parallel", "kv_cache_dtype", "engine_version", "imatrix",
+        "engine_version_used", "users",
+    )  # fmt: skip
     prompt = (pl.col("context_tokens") * INPUT_SHARE).cast(pl.Int64)
-    runs = runs.with_columns(
+    runs = with_facts(runs, models, reference).with_columns(
         input_tokens=prompt,
         output_tokens=pl.col("context_tokens") - prompt,
         cached_tokens=pl.lit(0, pl.Int64),
         batch=pl.lit(1, pl.Int64),
         throughput_batch=pl.col("users").fill_null(1).clip(1, MAX_SERVED),
     )
-    speeds = with_speed(with_request(runs, models), reference.coefficients)
+    speeds = with_request_speed(runs, models, reference)
     return speeds.select(
         *KEY, "context_tokens", "throughput_batch",
         *(f"{name}{end}" for name in _SPEEDS for end in ("", "_low", "_high")), *_TERMS,

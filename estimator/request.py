@@ -2,12 +2,15 @@
 
 import polars as pl
 
-from fitmart.estimator.reference import Models
-from fitmart.estimator.speed import era
+from fitmart.estimator.reference import Models, Reference
+from fitmart.estimator.speed import with_speed
+from fitmart.estimator.speed_era import era
 from fitmart.estimator.workload import with_workload
 
 
-def with_request(rows: pl.DataFrame, models: Models) -> pl.DataFrame:
-    """Rows of `estimate` with a request (input, output and cached tokens, batches) → what `with_speed` reads."""
-    rows = rows.with_columns(era=era(pl.col("engine_id"), pl.col("engine_version_used")))
-    return with_workload(rows, models.models, models.tensors, models.caches)
+def with_request_speed(rows: pl.DataFrame, models: Models, reference: Reference) -> pl.DataFrame:
+    """Rows of `estimate` with a request (input, output, cached tokens, batch, throughput_batch), and its speeds."""
+    eras = reference.rules["speed_era"]
+    rows = rows.with_columns(era=era(pl.col("engine_id"), pl.col("engine_version_used"), eras))
+    workloads = with_workload(rows, models.models, models.tensors, models.caches)
+    return with_speed(workloads, reference.coefficients)

@@ -82,7 +82,8 @@ def _longest_context() -> pl.Expr:
         pl.when(window > 0).then("window_block_tokens").otherwise(1),
     )
     per_step = full * (step / pl.col("full_block_tokens")) + window * (step / pl.col("window_block_tokens"))
-    below = ((free - window * pl.col("window_extra_blocks")) / per_step).floor().cast(pl.Int64) * step
+    steps = pl.when(per_step > 0).then((free - window * pl.col("window_extra_blocks")) / per_step).otherwise(0.0)
+    below = steps.floor().cast(pl.Int64) * step
     is_unbounded = (full == 0) & (free >= held)
     return (
         pl.when(is_unbounded)
