@@ -130,6 +130,8 @@ def _mtp(parts: Parts, shape: Shape) -> None:
     since, layers = len(parts.tensors), tuple(range(count))
     at = "mtp.{layer}."
     add_expert_layers(shape, layers, lambda where: _layers(parts, shape, where, at))
+    if shape.moe:
+        parts.buffer("mtp", f"{at}ffn.gate.bias", shape.moe.experts, layers=layers)
     for name in ("e_proj", "h_proj"):
         parts.linear("mtp", at + name, hidden, hidden, layers=layers)
     for name in ("enorm", "hnorm", "norm"):

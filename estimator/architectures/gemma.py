@@ -73,7 +73,6 @@ def gemma4(parts: Parts) -> Shape:
     # The models without per-layer embeddings (26B, 31B) store the tied output matrix again.
     frame(parts, shape, replace(STYLE, is_tied_stored=not width))
     layer_norms(parts, shape, STYLE, shape.every)
-    parts.buffer("norm", f"{parts.model}layers.{{layer}}.layer_scalar", 1, layers=shape.every)
     heads = {"full": full, "sliding": sliding}
     for kind, own in heads.items():
         layers = tuple(i for i, k in enumerate(kinds) if k == kind)
