@@ -11,6 +11,7 @@ from fitmart.estimator.workload import with_workload
 def with_request_speed(rows: pl.DataFrame, models: Models, reference: Reference) -> pl.DataFrame:
     """Rows of `estimate` with a request (input, output, cached tokens, batch, throughput_batch), and its speeds."""
     eras = reference.rules["speed_era"]
-    rows = rows.with_columns(era=era(pl.col("engine_id"), pl.col("engine_version_used"), eras))
+    # The version as asked: a date or "2024 (paper)" names no release, but an era.
+    rows = rows.with_columns(era=era(pl.col("engine_id"), pl.col("engine_version"), eras))
     workloads = with_workload(rows, models.models, models.tensors, models.caches)
     return with_speed(workloads, reference.coefficients)
