@@ -24,8 +24,8 @@ def graph_widths(models: pl.DataFrame, caches: pl.DataFrame, gguf_tensors: pl.Da
     models without a latent. row_floats: attention's own rows otherwise. has_logits is false for encoders.
     """
     kinds = caches.group_by("model_id").agg(
-        has_full=pl.col("kind").is_in(["full", "mla", "indexer"]).any(),
-        has_window=pl.col("kind").is_in(["sliding", "chunked"]).any(),
+        has_full=(pl.col("window_tokens").is_null() & pl.col("kind").is_in(["full", "mla", "indexer"])).any(),
+        has_window=pl.col("window_tokens").is_not_null().any(),
         window=pl.col("window_tokens").max(),
     )
     hidden, heads = pl.col("hidden_size"), pl.col("attention_heads").fill_null(0)

@@ -9,7 +9,6 @@ import polars as pl
 
 WIDTHS = ("full_key", "full_value", "window_key", "window_value", "state")
 _ROWS_OF_HEADS = ("full", "sliding", "chunked")
-_WINDOWED = ("sliding", "chunked")
 _STATES = ("linear_state", "conv_state")
 _EXPANDED, _TWICE = 0, 1
 
@@ -50,7 +49,7 @@ def widths_by_layer(
         .otherwise(0)
     )
     widest = pl.col("value").filter(has_heads).max().over("model_id", "mla", "is_cut", "pads_value")
-    is_window = pl.col("kind").is_in(_WINDOWED) & pl.col("is_cut")
+    is_window = pl.col("window_tokens").is_not_null() & pl.col("is_cut")
     entries = pl.col("tokens_per_entry")
     sized = rows.with_columns(key=key, value=value).with_columns(
         value=pl.when(pl.col("pads_value") & has_heads).then(widest).otherwise("value")

@@ -18,7 +18,7 @@ _HALF = 2  # bytes of an activation
 _LAYER_ROWS = 4  # hidden-wide rows alive in attention
 _FEED_ROWS = 3  # and in the feed-forward
 _STATE_BYTES = 4  # gated delta and SSM states are F32
-_WINDOWED, _STATES = ("sliding", "chunked"), ("linear_state",)
+_STATES = ("linear_state",)
 _ASKED = ("model_id", "kv_cache_dtype", "context_tokens", "weights_bytes", "budget_bytes")
 _NOT_OURS = ("cuda_graph_bytes", "compute_buffer_bytes", "kv_tokens", "engine_version_used")
 
@@ -147,7 +147,7 @@ def _widths(models: pl.DataFrame, caches: pl.DataFrame, table: pl.DataFrame) -> 
     kept = caches.filter(pl.col("kind") != "cross").join(
         facts.select("model_id", "is_whole", "expanded"), on="model_id"
     )
-    is_window = pl.col("kind").is_in(_WINDOWED) & ~pl.col("is_whole")
+    is_window = pl.col("window_tokens").is_not_null() & ~pl.col("is_whole")
     elements = pl.when(pl.col("kind") == "mla").then(pl.coalesce("expanded", "elements_per_token"))
     a_token = elements.otherwise("elements_per_token") * pl.col("layer_count") / pl.col("tokens_per_entry")
     state = pl.when(pl.col("kind").is_in(_STATES)).then(_STATE_BYTES).otherwise(_HALF)

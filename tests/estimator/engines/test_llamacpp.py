@@ -221,3 +221,24 @@ def test_widths_of_lfm2_follow_the_layers():
     )
     model = Model(facts("LiquidAI/LFM2-1.2B", layers=16, hidden_size=2048, vocab_size=65536), [attention], [])
     assert one(model, context_tokens=32768, n_parallel=1)["kv_cache_bytes"] == 384 * MIB
+
+
+def test_compressed_latents_beside_a_window():
+    """https://github.com/ggml-org/llama.cpp/issues/27680: DeepSeek-V4-Flash at 64,000 tokens and a micro-batch of 4,096
+    logs 182.75 MiB for the window (4,352 cells, 43 layers, 512 at 16 bits); entries for 4 or 128 tokens come on top."""
+    every = tuple(range(43))
+    caches = [
+        Cache(kind="mla", layers=every, elements_per_token=512, key_dim=512, window_tokens=128),
+        Cache(kind="mla", layers=every[2::2], elements_per_token=512, key_dim=512, tokens_per_entry=4),
+        Cache(kind="mla", layers=every[3::2], elements_per_token=512, key_dim=512, tokens_per_entry=128),
+    ]
+    model = Model(
+        facts("deepseek-ai/DeepSeek-V4-Flash", layers=43, hidden_size=4096, vocab_size=129280, kv_lora_rank=512),
+        caches,
+        [],
+    )
+    answer = one(
+        model, engine_version="b10700", context_tokens=64000, n_ubatch=4096, n_parallel=1, kv_cache_dtype="bf16"
+    )
+    compressed = 1024 * (21 * 64000 // 4 + 20 * 64000 // 128)
+    assert answer["kv_cache_bytes"] - compressed == 182.75 * MIB
