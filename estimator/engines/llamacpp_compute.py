@@ -73,9 +73,7 @@ def compute_bytes(cells: pl.Expr, window_cells: pl.Expr, slots: pl.Expr) -> pl.E
     """
     hidden, heads = pl.col("hidden"), pl.col("heads")
     ubatch = pl.min_horizontal("ubatch", cells * pl.col("streams"))  # no larger than the context
-    full = pl.when(pl.col("has_full") | ~pl.col("is_cut")).then(cells).otherwise(0)
-    has_cells = pl.col("has_full") | pl.col("has_window")
-    full = pl.when(has_cells).then(full).otherwise(0)
+    full = pl.when(pl.col("has_full") | (pl.col("has_window") & ~pl.col("is_cut"))).then(cells).otherwise(0)
     window = pl.when(pl.col("has_window") & pl.col("is_cut")).then(window_cells).otherwise(0)
     is_pipelined = pl.col("is_pipelined").cast(pl.Int64)
     mask_floats = pl.when("is_flash").then(1.5).otherwise(1.0) + (_COPIES - 1) * is_pipelined

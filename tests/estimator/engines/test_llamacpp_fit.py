@@ -126,7 +126,7 @@ def test_rows_come_back_once_with_the_schema():
 MODELS = st.sampled_from([LLAMA_2_7B, QWEN2_7B, QWQ_32B, QWEN3_30B_A3B, GPT_OSS_20B, GEMMA_4_E4B, DEEPSEEK_V3])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     model=MODELS,
     gib=st.integers(4, 200),
@@ -150,7 +150,7 @@ def test_the_longest_context_is_the_last_that_fits(model, gib, gpus, is_flash, v
         assert above["users"] == 0
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(model=MODELS, gib=st.integers(8, 200), context=st.integers(1, 131072), gpus=st.sampled_from([1, 2, 8]))
 def test_bands_hold_the_middle_and_more_memory_never_hurts(model, gib, context, gpus):
     base = {"model": model, "context_tokens": context, "gpu_count": gpus, **CARD}

@@ -152,7 +152,7 @@ def test_a_missing_table_is_one_line():
         mlx_memory(pl.DataFrame(), pl.DataFrame(), pl.DataFrame(), pl.DataFrame(), {})
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(model=st.sampled_from([QWEN3_4B, QWEN3_30B, GEMMA_3_4B]), gib=st.integers(8, 512), weights=st.integers(1, 200))
 def test_the_longest_context_is_the_last_that_fits(model, gib, weights):
     mac = {"memory_bytes": gib * GIB}
