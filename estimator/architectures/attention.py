@@ -21,7 +21,10 @@ class Heads:
 def read_heads(c: Config, hidden: int) -> Heads:
     """Query and KV heads and the head size: `head_dim` where stated, else hidden / heads."""
     query = c.integer("num_attention_heads", "n_head", "n_heads", "num_heads")
-    kv = c.optional_integer("num_key_value_heads", "num_kv_heads", "num_query_groups", low=1) or query
+    kv = (
+        c.optional_integer("num_key_value_heads", "num_kv_heads", "num_query_groups", "multi_query_group_num", low=1)
+        or query
+    )
     dim = c.optional_integer("head_dim", "attention_head_dim", "kv_channels", low=1)
     if dim is None:
         dim, rest = divmod(hidden, query)
@@ -84,6 +87,7 @@ def attention_cache(parts: Parts, kind: CacheKind, heads: Heads, layers: Layers,
 
 # ---- which layers see how far ------------------------------------------------------------------------------------- #
 
+PATTERNS = ("sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers")
 _KINDS: dict[str, CacheKind] = {
     "full_attention": "full",
     "attention": "full",
@@ -122,12 +126,12 @@ def attention_kinds(c: Config, layers: int, rule: str, window: int | None) -> li
 
 def sliding_pattern(c: Config, default: int) -> list[str]:
     """One period of `sliding_window_pattern`: a number (each Nth layer is full) or letters such as LLLG."""
-    value = c.get("sliding_window_pattern", "_sliding_window_pattern", default=default)
+    value = c.get(*PATTERNS, default=default)
     if isinstance(value, str):
         return ["full" if letter == "G" else "sliding" for letter in value]
     if value is None:
         return []
-    every = c.integer("sliding_window_pattern", "_sliding_window_pattern", default=default)
+    every = c.integer(*PATTERNS, default=default)
     return ["sliding"] * (every - 1) + ["full"]
 
 

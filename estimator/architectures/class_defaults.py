@@ -82,6 +82,7 @@ STRUCTURE: dict[str, dict[str, Any]] = {
     "olmo3": {"sliding_window": 4096},
     "opt": {"tie_word_embeddings": True},
     "persimmon": {"qk_layernorm": True},
+    "phi3small": {"tie_word_embeddings": True},
     "phimoe": {"num_key_value_heads": 8},
     "qwen2": {"sliding_window": 4096, "max_window_layers": 28},
     "qwen2_5_vl_text": {"sliding_window": 4096, "max_window_layers": 80, "num_key_value_heads": 8},
@@ -101,6 +102,7 @@ STRUCTURE: dict[str, dict[str, Any]] = {
     "starcoder2": {"use_bias": True, "tie_word_embeddings": True, "num_key_value_heads": 2},
     "step3p5": {"head_dim": 128, "num_key_value_heads": 8},
     "vaultgemma": {"head_dim": 256, "tie_word_embeddings": True, "sliding_window": 4096, "num_key_value_heads": 4},
+    "youtu": {"tie_word_embeddings": True},
     "zamba": {"tie_word_embeddings": True, "mamba_conv_bias": True},
     "zamba2": {"use_conv_bias": True, "tie_word_embeddings": True},
 }

@@ -61,6 +61,7 @@ class Style:
     fused_mlp: str | None = None
     norms: Sequence[str] = ("input_layernorm", "post_attention_layernorm")
     norm_bias: bool = False
+    gate: str | None = None  # an output gate of the queries' width
     has_norms: bool = True  # OLMo 1 normalizes without weights
     layer: str = "layers.{layer}."
     embedding: str = "embed_tokens"
@@ -70,6 +71,7 @@ class Style:
     head_bias: Flag = False
     is_tied_stored: bool = False
     width: Sequence[str] = ("intermediate_size",)
+    width_share: int = 1  # the stated width counts so many halves
     width_factor: int | None = None  # width = factor × hidden where the field is absent
     moe: MoeStyle | None = None
     model: str | None = None  # prefix, where the checkpoint's is not "model."
@@ -147,6 +149,9 @@ def attend(parts: Parts, shape: Shape, style: Style, heads: Heads, layers: Layer
         qkv_bias=flag(c, style.qkv_bias),
         o_bias=flag(c, style.o_bias),
     )
+    if style.gate:
+        gate = heads.query * heads.value_dim
+        parts.linear("attention", prefix + style.gate, gate, shape.hidden, layers=layers, axis="rows")
     if style.qk_norm and flag(c, style.qk_norm_if):
         per_head = style.qk_norm == "per_head"
         for name, count in zip(style.qk_names, (heads.query, heads.kv), strict=True):
@@ -234,7 +239,7 @@ def build(parts: Parts, style: Style, *, kv_heads: int | None = None) -> Shape:
         where = style.moe.layers(c, shape.layers)
         shape.moe = read_moe(c, where, width=style.moe.width) if where else None
     if not (shape.moe and len(shape.moe.layers) == shape.layers):
-        shape.width = read_width(c, style, shape.hidden)
+        shape.width = read_width(c, style, shape.hidden) // style.width_share
     frame(parts, shape, style)
     decoder_layers(parts, shape, style, shape.every)
     window = window_of(c, style)

@@ -1,5 +1,7 @@
 """Latent attention (MLA): DeepSeek-V2/V3/R1, V3.2 with its sparse indexer, Kimi-K2, GLM-4.7-Flash and GLM-5."""
 
+from dataclasses import replace
+
 from fitmart.estimator.architectures.attention import (
     indexer,
     indexer_cache,
@@ -9,7 +11,7 @@ from fitmart.estimator.architectures.attention import (
 )
 from fitmart.estimator.architectures.config import Config
 from fitmart.estimator.architectures.decoder import MoeStyle, Shape, Style, feed, frame, layer_norms, read_shape
-from fitmart.estimator.architectures.feedforward import moe_layers, read_moe
+from fitmart.estimator.architectures.feedforward import mlp, moe_layers, read_moe
 from fitmart.estimator.architectures.mtp import deepseek_mtp
 from fitmart.estimator.architectures.parts import Layers, Parts
 from fitmart.estimator.architectures.registry import family
@@ -59,9 +61,9 @@ def read_deepseek(parts: Parts, style: Style, *, has_indexer: bool = False, has_
     return shape
 
 
-@family("deepseek_v2")
+@family("deepseek_v2", "minicpm3", "youtu", "mistral4")
 def deepseek_v2(parts: Parts) -> Shape:
-    """DeepSeek-V2, V2-Lite, Coder-V2."""
+    """DeepSeek-V2, V2-Lite, Coder-V2, and latent attention without correction bias elsewhere (MiniCPM3, Youtu)."""
     return read_deepseek(parts, V2)
 
 
@@ -81,3 +83,35 @@ def deepseek_v32(parts: Parts) -> Shape:
 def glm_moe_dsa(parts: Parts) -> Shape:
     """GLM-5: as V3.2; its prediction layer shares embedding and output matrix."""
     return read_deepseek(parts, V3, has_indexer=True, has_copies=False)
+
+
+@family("longcat_flash")
+def longcat_flash(parts: Parts) -> Shape:
+    """LongCat-Flash: two latent attentions and two dense MLPs a layer beside the experts; some experts do nothing."""
+    c = parts.config
+    shape = read_shape(c)
+    latent, at, every = read_latent(c), f"{parts.model}layers.{{layer}}.", shape.every
+    shape.q_lora, shape.kv_lora = latent.q_lora, latent.kv_lora
+    shape.width = c.integer("ffn_hidden_size")
+    frame(parts, shape, V3)
+    for half in ("0", "1"):
+        latent_projections(parts, f"{at}self_attn.{half}.", shape.hidden, latent, every)
+        mlp(parts, f"{at}mlps.{half}.", shape.hidden, shape.width, every)
+        for name in ("input_layernorm", "post_attention_layernorm"):
+            parts.norm(f"{at}{name}.{half}", shape.hidden, layers=every)
+        latent_cache(parts, latent, every)
+    moe = read_moe(c, every, width="expert_ffn_hidden_size")
+    shape.moe = moe = replace(moe, shared_width=0)
+    outputs = moe.experts + c.integer("zero_expert_num", default=0, low=0)
+    parts.linear("router", f"{at}mlp.router.classifier", outputs, shape.hidden, layers=every)
+    parts.buffer("router", f"{at}mlp.router.e_score_correction_bias", outputs, layers=every)
+    mlp(
+        parts,
+        f"{at}mlp.experts.{{expert}}.",
+        shape.hidden,
+        moe.width,
+        every,
+        component="experts",
+        copies=moe.experts,
+    )
+    return shape

@@ -305,3 +305,61 @@ def mpt(parts: Parts) -> Shape:
         width_factor=int(c.number("expansion_ratio", default=4)),
     )
     return build(parts, style, kv_heads=kv)
+
+
+@family("qwen")
+def qwen1(parts: Parts) -> Shape:
+    """Qwen 1: `intermediate_size` counts both halves of the gated MLP; only q, k and v have biases."""
+    style = Style(
+        layer="h.{layer}.",
+        attention="attn.",
+        names=GPT2_NAMES,
+        fused_qkv="c_attn",
+        qkv_bias=True,
+        mlp_names=("w1", "w2", "c_proj"),
+        norms=("ln_1", "ln_2"),
+        embedding="wte",
+        final_norm="ln_f",
+        model="transformer.",
+        width_share=2,
+    )
+    return build(parts, style)
+
+
+@family("chatglm")
+def chatglm(parts: Parts) -> Shape:
+    """ChatGLM 2 and 3, GLM-4 in its own code: `multi_query_group_num` KV heads, a fused gated MLP."""
+    c = parts.config
+    style = Style(
+        layer="encoder.layers.{layer}.",
+        attention="self_attention.",
+        names=("", "", "", "dense"),
+        fused_qkv="query_key_value",
+        qkv_bias=c.boolean("add_qkv_bias", "add_bias_linear"),
+        o_bias="add_bias_linear",
+        mlp_names=("gate_proj", "up_proj", "dense_4h_to_h"),
+        fused_mlp="dense_h_to_4h",
+        mlp_bias="add_bias_linear",
+        embedding="embedding.word_embeddings",
+        final_norm="encoder.final_layernorm",
+        model="transformer.",
+        head="transformer.output_layer",
+        width=("ffn_hidden_size",),
+    )
+    kv = None if c.boolean("multi_query_attention") else c.integer("num_attention_heads")
+    return build(parts, style, kv_heads=kv)
+
+
+@family("phi3small")
+def phi3_small(parts: Parts) -> Shape:
+    """Phi-3-small: blocksparse attention that still keeps every token; biases everywhere, a tied head."""
+    style = replace(
+        BIASED,
+        names=("", "", "", "dense"),
+        fused_qkv="query_key_value",
+        mlp_names=("gate_proj", "up_proj", "down_proj"),
+        fused_mlp="up_proj",
+        final_norm="final_layernorm",
+        width=("ff_intermediate_size",),
+    )
+    return build(parts, style)

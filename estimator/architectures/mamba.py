@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from fitmart.estimator.architectures.attention import (
+    Heads,
     attention_cache,
     attention_kinds,
     projections,
@@ -166,3 +167,56 @@ def falcon_h1(parts: Parts) -> Shape:
     mamba2(parts, f"{at}mamba.", shape.hidden, sizes, shape.every)
     mlp(parts, f"{at}feed_forward.", shape.hidden, shape.width, shape.every, bias=c.boolean("mlp_bias"))
     return shape
+
+
+@family("zamba2")
+def zamba2(parts: Parts) -> Shape:
+    """Zamba 2: Mamba 2 everywhere; `hybrid_layer_ids` also run one of `num_mem_blocks` shared transformer blocks.
+
+    A shared block is stored once; each use has its own low-rank adapter and its own keys and values.
+    """
+    c = parts.config
+    shape = read_shape(c)
+    hidden, at, model = shape.hidden, f"{parts.model}layers.{{layer}}.", parts.model
+    frame(parts, shape, replace(PRE_FF, norms=()))
+    kinds = c.items("layers_block_type", at_least=shape.layers)
+    hybrid = tuple(c.integers("hybrid_layer_ids", high=shape.layers - 1) or [])
+    if not hybrid and kinds:
+        hybrid = tuple(i for i, kind in enumerate(kinds) if str(kind).startswith("hybrid"))
+    sizes, plain = read_mamba2(c, hidden), others(shape.layers, hybrid)
+    mamba2(parts, f"{at}mamba.", hidden, sizes, plain)
+    mamba2(parts, f"{at}mamba_decoder.mamba.", hidden, sizes, hybrid)
+    parts.norm(f"{at}input_layernorm", hidden, layers=plain)
+    parts.norm(f"{at}mamba_decoder.input_layernorm", hidden, layers=hybrid)
+    parts.linear("attention", f"{at}linear", hidden, hidden, layers=hybrid)
+    blocks = c.integer("num_mem_blocks", default=1)
+    query, kv = (
+        c.integer("num_attention_heads"),
+        c.integer("num_key_value_heads", default=c.integer("num_attention_heads")),
+    )
+    dim = c.integer("attention_head_dim", default=2 * hidden // query)
+    shape.heads = heads = Heads(query=query, kv=kv, key_dim=dim, value_dim=dim)
+    shape.width = width = c.integer("intermediate_size", default=4 * hidden)
+    shared, uses = f"{model}blocks.{{layer}}.", tuple(range(blocks))
+    for name, rows in (("q_proj", query * dim), ("k_proj", kv * dim), ("v_proj", kv * dim)):
+        parts.linear("attention", f"{shared}self_attn.{name}", rows, 2 * hidden, layers=uses, axis="rows")
+    parts.linear("attention", f"{shared}self_attn.o_proj", hidden, query * dim, layers=uses, axis="columns")
+    parts.linear("mlp", f"{shared}feed_forward.gate_up_proj", 2 * width, hidden, layers=uses, axis="rows")
+    parts.linear("mlp", f"{shared}feed_forward.down_proj", hidden, width, layers=uses, axis="columns")
+    parts.norm(f"{shared}input_layernorm", 2 * hidden, layers=uses)
+    parts.norm(f"{shared}pre_ff_layernorm", hidden, layers=uses)
+    _zamba2_adapters(parts, shape, hybrid, 2 * hidden)
+    attention_cache(parts, "full", heads, hybrid)
+    return shape
+
+
+def _zamba2_adapters(parts: Parts, shape: Shape, hybrid: Layers, wide: int) -> None:
+    c = parts.config
+    rank, at = c.integer("adapter_rank", default=128), f"{parts.model}layers.{{layer}}.shared_transformer."
+    if shape.width:
+        parts.linear("mlp", f"{at}feed_forward.gate_up_proj_adapter_list.0", rank, shape.hidden, layers=hybrid)
+        parts.linear("mlp", f"{at}feed_forward.gate_up_proj_adapter_list.1", 2 * shape.width, rank, layers=hybrid)
+    if c.boolean("use_shared_attention_adapter") and shape.heads:
+        for name in ("q", "k", "v"):
+            parts.linear("attention", f"{at}self_attn.linear_{name}_adapter_list.0", rank, wide, layers=hybrid)
+            parts.linear("attention", f"{at}self_attn.linear_{name}_adapter_list.1", wide, rank, layers=hybrid)

@@ -2,13 +2,22 @@
 
 from dataclasses import replace
 
-from fitmart.estimator.architectures.attention import projections
+from fitmart.estimator.architectures.attention import Heads, attention_cache, projections, read_heads
 from fitmart.estimator.architectures.config import Config
-from fitmart.estimator.architectures.decoder import MoeStyle, Shape, Style, decoder_layers
-from fitmart.estimator.architectures.feedforward import mlp
+from fitmart.estimator.architectures.decoder import (
+    MoeStyle,
+    Shape,
+    Style,
+    decoder_layers,
+    feed,
+    frame,
+    layer_norms,
+    read_shape,
+)
+from fitmart.estimator.architectures.feedforward import experts, mlp, read_moe
 from fitmart.estimator.architectures.mtp import deepseek_mtp
 from fitmart.estimator.architectures.parts import Layers, Parts
-from fitmart.estimator.architectures.registry import register_styles
+from fitmart.estimator.architectures.registry import family, register_styles
 
 W_NAMES = ("w1", "w3", "w2")
 CORRECTED = MoeStyle(correction="gate.e_score_correction_bias")
@@ -77,6 +86,17 @@ register_styles(
             Style(qkv_bias="attention_bias", qk_norm="head", qk_norm_if="use_qk_norm", moe=CORRECTED)
         ),
         "glm4v_moe_text": Style(qkv_bias="attention_bias", moe=CORRECTED),
+        "exaone_moe": Style(qk_norm="head", window="every:4", moe=CORRECTED),
+        "hy_v3": replace(ATTENTION_BIASED, qk_norm="head", moe=MoeStyle(correction="e_score_correction_bias")),
+        "cohere2_moe": replace(ATTENTION_BIASED, norms=("input_layernorm",), window="every:4", moe=MoeStyle()),
+        "afmoe": replace(
+            ATTENTION_BIASED,
+            qk_norm="head",
+            gate="gate_proj",
+            norms=("input_layernorm", "post_attention_layernorm", "pre_mlp_layernorm", "post_mlp_layernorm"),
+            window="every:4",
+            moe=MoeStyle(router="router.gate", correction="expert_bias", is_correction_param=True),
+        ),
         "solar_open": Style(qkv_bias="attention_bias", moe=MoeStyle()),
         "minimax_m2": Style(
             qk_norm="per_head",
@@ -127,6 +147,60 @@ def _dense_mtp(parts: Parts, shape: Shape) -> None:
     for name in ("mtp_emb_norm", "mtp_hidden_norm"):
         parts.norm(f"{parts.model}{name}.{{layer}}", hidden, layers=layers)
     parts.as_mtp(since)
+
+
+@family("hunyuan")
+def hunyuan_large(parts: Parts) -> Shape:
+    """Hunyuan-Large: of every `cla_share_factor` layers only the first has keys and values (cross-layer attention)."""
+    c = parts.config
+    style = Style(moe=MoeStyle(router="gate.wg", shared="shared_mlp.", width="intermediate_size", layers=every_layer))
+    shape = read_shape(c)
+    shape.heads = heads = read_heads(c, shape.hidden)
+    factor = c.integer("cla_share_factor", default=1) if c.boolean("use_cla") else 1
+    owners, users = shape.every[::factor], tuple(i for i in shape.every if i % factor)
+    at = f"{parts.model}layers.{{layer}}.self_attn."
+    shape.moe = read_moe(c, shape.every, width="intermediate_size")
+    frame(parts, shape, style)
+    layer_norms(parts, shape, style, shape.every)
+    projections(parts, at, shape.hidden, heads, owners)
+    projections(parts, at, shape.hidden, heads, users, has_keys=False)
+    if c.boolean("use_qk_norm"):
+        parts.norm(f"{at}query_layernorm", heads.key_dim, layers=shape.every)
+        parts.norm(f"{at}key_layernorm", heads.key_dim, layers=owners)
+    attention_cache(parts, "full", heads, owners)
+    feed(parts, shape, style, shape.every)
+    return shape
+
+
+@family("step3_text", "step3")
+def step3(parts: Parts) -> Shape:
+    """Step-3: factorized attention with a narrow shared query and one key-value head; experts in most layers."""
+    c = parts.config
+    style = Style()
+    shape = read_shape(c)
+    query, dim = c.integer("num_attention_heads"), c.integer("head_dim")
+    kv, narrow = c.integer("num_attention_groups", default=1), c.integer("share_q_dim")
+    shape.heads = heads = Heads(query=query, kv=kv, key_dim=dim, value_dim=dim)
+    stated = c.get("moe_layers_enum", default=None)
+    numbers = stated.split(",") if isinstance(stated, str) else c.items("moe_layers_enum") or []
+    where = tuple(int(i) for i in numbers if str(i).strip().isdigit() and int(i) < shape.layers)
+    at, hidden = f"{parts.model}layers.{{layer}}.", shape.hidden
+    frame(parts, shape, style)
+    layer_norms(parts, shape, style, shape.every)
+    self_attn = f"{at}self_attn."
+    parts.linear("attention", f"{self_attn}q_proj", narrow, hidden, layers=shape.every)
+    parts.norm(f"{self_attn}inter_norm", narrow, layers=shape.every)
+    parts.linear("attention", f"{self_attn}wq", query * dim, narrow, layers=shape.every, axis="rows")
+    for name in ("k_proj", "v_proj"):
+        parts.linear("attention", self_attn + name, kv * dim, hidden, layers=shape.every, axis="rows", shards=kv)
+    parts.linear("attention", f"{self_attn}o_proj", hidden, query * dim, layers=shape.every, axis="columns")
+    attention_cache(parts, "full", heads, shape.every)
+    shape.moe = moe = read_moe(c, where)
+    experts(parts, f"{at}moe.", hidden, replace(moe, shared_width=0), pattern="", is_bare=False)
+    mlp(parts, f"{at}share_expert.", hidden, moe.shared_width, where)
+    shape.width = c.integer("intermediate_size")
+    mlp(parts, f"{at}mlp.", hidden, shape.width, tuple(i for i in shape.every if i not in where))
+    return shape
 
 
 register_styles(

@@ -135,8 +135,8 @@ def _architecture(top: Config) -> str | None:
 
 
 def _is_headless(architecture: str | None, model_type: str) -> bool:
-    """XxxModel holds no output matrix. GPT-2's LMHeadModel does, and so does Aquila's remote class."""
-    if architecture is None or model_type == "aquila":
+    """XxxModel holds no output matrix. GPT-2's LMHeadModel does, and so do two remote classes of that name."""
+    if architecture is None or model_type in ("aquila", "chatglm"):
         return False
     return architecture.endswith("Model") and not architecture.endswith("LMHeadModel")
 

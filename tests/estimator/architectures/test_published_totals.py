@@ -1,9 +1,12 @@
 """Parameters against the totals that the Hub publishes for each repository (safetensors.total), to the unit."""
 
+from typing import Any
+
 import pytest
 from estimator.architectures.fixture_configs import CONFIGS, anatomy
 
 from fitmart.estimator.anatomy import count_params
+from fitmart.estimator.architectures import parse_config
 
 # Repositories that store exactly what their class loads.
 PUBLISHED = [
@@ -118,6 +121,45 @@ def test_what_only_the_checkpoint_holds(model_id: str, total: int, stored: int) 
 )
 def test_params_active(model_id: str, active: int) -> None:
     assert count_params(anatomy(model_id))["params_active"] == pytest.approx(active, rel=5e-3)
+
+
+# Families of remote code, written out: (config, published total).
+WRITTEN_OUT = [
+    (  # Qwen/Qwen-7B
+        {
+            "model_type": "qwen",
+            "vocab_size": 151936,
+            "hidden_size": 4096,
+            "num_hidden_layers": 32,
+            "num_attention_heads": 32,
+            "intermediate_size": 22016,
+            "kv_channels": 128,
+        },
+        7721324544,
+    ),
+    (  # zai-org/glm-4-9b-chat, less 32 stored rotary frequencies
+        {
+            "model_type": "chatglm",
+            "architectures": ["ChatGLMModel"],
+            "padded_vocab_size": 151552,
+            "hidden_size": 4096,
+            "num_layers": 40,
+            "num_attention_heads": 32,
+            "ffn_hidden_size": 13696,
+            "kv_channels": 128,
+            "multi_query_attention": True,
+            "multi_query_group_num": 2,
+            "add_qkv_bias": True,
+            "add_bias_linear": False,
+        },
+        9399951392 - 32,
+    ),
+]
+
+
+@pytest.mark.parametrize(("written", "total"), WRITTEN_OUT)
+def test_families_of_remote_code(written: dict[str, Any], total: int) -> None:
+    assert count_params(parse_config("x", written))["params_total"] == total
 
 
 def test_every_bundled_config_is_checked() -> None:
