@@ -1,9 +1,10 @@
 """The tables that say how llama.cpp converts and quantizes a model, and the era that a request falls in.
 
 Tables (seeds of the same names, each row with its source): `gguf_name` (checkpoint name → GGUF role), `gguf_effect`
-(models and builds treated apart), `gguf_file_type` (precision → llama.cpp file type), `gguf_rule` (the type of a
-tensor: the first row that applies), `gguf_fallback` (where a row is no multiple of the block), `gguf_vocabulary` (text
-sizes).
+(models and builds treated apart), `gguf_architecture` (since when files of a model type exist), `gguf_file_type`
+(precision → llama.cpp file type), `gguf_rule` (a tensor's type: the first row that applies), `gguf_fallback` (where a
+row is no multiple of the block), `gguf_vocabulary` (text sizes). For files whose publisher chose types by hand:
+`gguf_recipe` (types fitted to published sizes) and `gguf_band` (80 % of published files lie within).
 """
 
 from collections.abc import Mapping
@@ -28,12 +29,17 @@ EFFECT_SCHEMA = schema(
     layers=pl.Int64,
     has_imatrix=pl.Boolean,
 )
+ARCHITECTURE_SCHEMA = schema(
+    model_types=pl.String,  # regular expression
+    files_since_build=pl.Int64,  # public files were made with this build or a later one
+)
 FILE_TYPE_SCHEMA = schema(
     precision_id=pl.String,
     file_type=pl.String,
     base_type=pl.String,
     head_type=pl.String,  # --output-tensor-type
     embedding_type=pl.String,  # --token-embedding-type
+    maker=pl.String,  # dynamic: Unsloth's choice for each tensor; null: llama-quantize
 )
 FLAGS = ("is_gqa4", "is_moe", "is_moe4", "is_moe8", "is_70b", "is_falcon", "is_ragged", "has_imatrix")
 RULE_SCHEMA = schema(
@@ -47,6 +53,14 @@ RULE_SCHEMA = schema(
     ggml_type=pl.String,  # base: the file type's own
 )
 FALLBACK_SCHEMA = schema(ggml_type=pl.String, fallback_type=pl.String)
+RECIPE_SCHEMA = schema(precision_ids=pl.String, is_moe=pl.Boolean, roles=pl.String, ggml_type=pl.String)
+BAND_SCHEMA = schema(
+    maker=pl.String,  # dynamic, own, mixture
+    is_moe=pl.Boolean,
+    is_low_bit=pl.Boolean,  # base type below 4 bits
+    low=pl.Float64,  # times file_bytes
+    high=pl.Float64,
+)
 VOCABULARY_SCHEMA = schema(
     model_types=pl.String,  # regular expression
     from_tokens=pl.Int64,
@@ -59,9 +73,12 @@ VOCABULARY_SCHEMA = schema(
 _TABLES = {
     "gguf_name": NAME_SCHEMA,
     "gguf_effect": EFFECT_SCHEMA,
+    "gguf_architecture": ARCHITECTURE_SCHEMA,
     "gguf_file_type": FILE_TYPE_SCHEMA,
     "gguf_rule": RULE_SCHEMA,
     "gguf_fallback": FALLBACK_SCHEMA,
+    "gguf_recipe": RECIPE_SCHEMA,
+    "gguf_band": BAND_SCHEMA,
     "gguf_vocabulary": VOCABULARY_SCHEMA,
     "llamacpp_build": BUILD_SCHEMA,
     "llamacpp_model_rule": MODEL_RULE_SCHEMA,
@@ -80,6 +97,10 @@ LAYER_BITS = {
 
 # Importance matrices came into use with the types that need them, in January 2024.
 _IMATRIX_SINCE = 1850
+# Publishers began to choose types of mixtures of experts by hand in April 2025, and of most models in 2026.
+_MIXTURE_RECIPES_SINCE = 5080
+_OWN_RECIPES_SINCE = 7600
+FLOATS = ("F32", "F16", "BF16")
 
 
 class GgufRuleError(FitmartError):
@@ -94,16 +115,57 @@ def gguf_tables(rules: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     return {name: conform(rules[name], want, stage=name) for name, want in _TABLES.items()}
 
 
-def with_build(requests: pl.DataFrame, builds: pl.DataFrame) -> pl.DataFrame:
-    """`requests` with `build`, and `has_imatrix`: as asked, else whether files of that time were made with one."""
+def requested(requests: pl.DataFrame, models: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """`requests` (model_id, precision_id, engine_version, imatrix) with what decides the types of their tensors.
+
+    build: that of the version, and no older than the first files of the architecture. has_imatrix: as asked, else
+    whether files of that time were made with one. maker: who chose the types: llama-quantize (null), Unsloth (dynamic),
+    publishers with recipes of their own, as is usual for models of 2026 (own), or often so (mixture: experts since
+    2025, whose center stays llama-quantize's). And the columns of `gguf_file_type`.
+    """
     versions = requests["engine_version"].unique().to_list()
+    builds = [parse_build(version, tables["llamacpp_build"]) for version in versions]
     read = pl.DataFrame(
-        {"engine_version": versions, "build": [parse_build(v, builds) for v in versions]},
-        schema={"engine_version": pl.String, "build": pl.Int64},
+        {"engine_version": versions, "build": builds}, schema={"engine_version": pl.String, "build": pl.Int64}
     )
-    return requests.join(
-        read, on="engine_version", how="left", nulls_equal=True, validate="m:1", maintain_order="left"
-    ).with_columns(has_imatrix=pl.col("imatrix").fill_null(pl.col("build") >= _IMATRIX_SINCE))
+    since = pl.col("files_since_build").fill_null(0)
+    is_by_rule = pl.col("base_type").is_in(FLOATS) | (pl.col("file_type") == "Q8_0")
+    is_moe = pl.col("experts").fill_null(0) > 1
+    return (
+        requests.join(read, on="engine_version", how="left", nulls_equal=True, validate="m:1")
+        .join(_architectures(models, tables["gguf_architecture"]), on="model_id", how="left", validate="m:1")
+        .join(tables["gguf_file_type"], on="precision_id", how="inner", validate="m:1")
+        .with_columns(
+            build=pl.max_horizontal("build", since),
+            maker=pl.when(pl.col("maker").is_not_null())
+            .then("maker")
+            .when(is_by_rule)
+            .then(None)
+            .when(since >= _OWN_RECIPES_SINCE)
+            .then(pl.lit("own"))
+            .when(is_moe & (since >= _MIXTURE_RECIPES_SINCE))
+            .then(pl.lit("mixture")),
+        )
+        .with_columns(has_imatrix=pl.col("imatrix").fill_null(pl.col("build") >= _IMATRIX_SINCE))
+        .drop("files_since_build", "experts")
+    )
+
+
+def _architectures(models: pl.DataFrame, architectures: pl.DataFrame) -> pl.DataFrame:
+    """model_id, experts, files_since_build (null: not known)."""
+    known = (
+        models.select("model_type")
+        .unique()
+        .join(architectures, how="cross")
+        .filter(pl.col("model_type").str.contains(pl.format("^(?:{})$", "model_types")))
+        .group_by("model_type")
+        .agg(pl.col("files_since_build").max())
+    )
+    return (
+        models.select("model_id", "model_type", "experts")
+        .join(known, on="model_type", how="left", validate="m:1")
+        .drop("model_type")
+    )
 
 
 def unsplit_models(model_rules: pl.DataFrame) -> pl.Expr:

@@ -11,10 +11,11 @@ import polars as pl
 
 from fitmart.estimator.formats import with_bytes
 from fitmart.estimator.frames import FOOTPRINT_SCHEMA
-from fitmart.estimator.gguf_rules import gguf_tables, with_build
-from fitmart.estimator.gguf_types import REQUEST, typed_tensors
+from fitmart.estimator.gguf_rules import gguf_tables, requested
+from fitmart.estimator.gguf_types import BLOCKS, HAND_MADE, REQUEST, typed_tensors
 
 ALIGNMENT = 32
+LOW_BITS = 4
 _TENSOR_INFO_BYTES = 62  # name, dimensions, type, offset
 _KEY_VALUE_BYTES = 8_000  # architecture, tokenizer settings, chat template
 _TOKEN_BYTES = 8 + 4  # length of the text, type
@@ -43,10 +44,10 @@ def gguf_footprint(
     """FOOTPRINT_SCHEMA without `error`, one row for each distinct row of `wanted` that has tensors.
 
     `wanted`: model_id, precision_id, engine_version, imatrix, all known and of container gguf. basis: derived where
-    llama.cpp's rules decide, typical (with a band) where a publisher does.
+    llama.cpp's rules decide, typical where publishers do; the band (80 %) is as wide as their files differ.
     """
     tables = gguf_tables(rules)
-    requests = with_build(wanted.select(REQUEST).unique(maintain_order=True), tables["llamacpp_build"])
+    requests = requested(wanted.select(REQUEST).unique(maintain_order=True), models, tables)
     typed = typed_tensors(requests, models, tensors, tables)
     is_loaded = pl.col("component") != "mtp"
     padding = -pl.col("layer_bytes") % ALIGNMENT * pl.col("tensor_count")
@@ -64,7 +65,11 @@ def gguf_footprint(
         sums.join(_header_bytes(models, tables["gguf_vocabulary"]), on="model_id", how="left", validate="m:1")
         .join(_projector_bytes(tensors), on="model_id", how="left", validate="m:1")
         .with_columns(file_bytes=pl.col("data_bytes") + header, vision_bytes=pl.col("vision_bytes").fill_null(0))
-        .with_columns(file_bytes_low="file_bytes", file_bytes_high="file_bytes", basis=pl.lit("derived"))
+        .join(_bands(requests, models, tables["gguf_band"]), on=REQUEST, how="left", nulls_equal=True, validate="1:1")
+        .with_columns(
+            file_bytes_low=(pl.col("file_bytes") * pl.col("low")).cast(pl.Int64),
+            file_bytes_high=(pl.col("file_bytes") * pl.col("high")).cast(pl.Int64),
+        )
     )
     return sized.select(name for name in FOOTPRINT_SCHEMA if name != "error")
 
@@ -95,6 +100,23 @@ def _header_bytes(models: pl.DataFrame, vocabularies: pl.DataFrame) -> pl.DataFr
         models.select("model_id", "model_type", "vocab_size")
         .join(sized, on=["model_type", "vocab_size"], how="left", validate="m:1")
         .select("model_id", "header_bytes")
+    )
+
+
+def _bands(requests: pl.DataFrame, models: pl.DataFrame, bands: pl.DataFrame) -> pl.DataFrame:
+    """REQUEST, basis, and low, high: the factors of the band."""
+    bits = BLOCKS.select("bits_per_weight", base_type="ggml_type")
+    is_moe = models.select("model_id", is_moe=pl.col("experts").fill_null(0) > 1)
+    return (
+        requests.join(bits, on="base_type", how="left", validate="m:1")
+        .join(is_moe, on="model_id", how="left", validate="m:1")
+        .with_columns(is_low_bit=pl.col("bits_per_weight") < LOW_BITS)
+        .join(bands, on=["maker", "is_moe", "is_low_bit"], how="left", validate="m:1")
+        .select(
+            *REQUEST,
+            pl.col("low", "high").fill_null(1.0),
+            basis=pl.when(pl.col("maker").is_in(HAND_MADE)).then(pl.lit("typical")).otherwise(pl.lit("derived")),
+        )
     )
 
 

@@ -11,17 +11,18 @@ from gguf import GGML_QUANT_SIZES
 from fitmart.estimator.formats import with_bytes
 from fitmart.estimator.frames import GGUF_TENSOR_SCHEMA, conform
 from fitmart.estimator.gguf_layout import CASE, gguf_layout
-from fitmart.estimator.gguf_rules import FLAGS, LAYER_BITS, gguf_tables, in_force, with_build
+from fitmart.estimator.gguf_rules import FLAGS, FLOATS, LAYER_BITS, gguf_tables, in_force, requested
 from fitmart.estimator.tensor_formats import asked
+from fitmart.estimator.units import BITS_PER_BYTE
 
 REQUEST = ["model_id", "precision_id", "engine_version", "imatrix"]
-_FLOATS = ("F32", "F16", "BF16")
+HAND_MADE = ("dynamic", "own")
 _BASE = "base"
 _KEY = ["file_type", "base_type", "rule_role", "position", "build", *FLAGS]
 
 BLOCKS = pl.DataFrame(
-    [(kind.name, elements) for kind, (elements, _) in GGML_QUANT_SIZES.items()],
-    schema={"ggml_type": pl.String, "block": pl.Int64},
+    [(kind.name, elements, size * BITS_PER_BYTE / elements) for kind, (elements, size) in GGML_QUANT_SIZES.items()],
+    schema={"ggml_type": pl.String, "block": pl.Int64, "bits_per_weight": pl.Float64},
     orient="row",
 )
 
@@ -37,27 +38,27 @@ def gguf_tensors(
     """GGUF_TENSOR_SCHEMA of each distinct row of `wanted` (model_id, precision_id, engine_version, imatrix).
 
     A blank engine_version is the newest; a blank imatrix is what files of that time were made with. Rows that are no
-    GGUF, or that `footprint` answers with an error, have no tensors. Types that a publisher chose by hand are those of
-    the llama.cpp file type nearest to it.
+    GGUF, or that `footprint` answers with an error, have no tensors. Types that a publisher chose by hand are typical
+    ones (`gguf_recipe`).
     """
     tables = gguf_tables(rules)
     requests = asked(wanted.select(REQUEST).unique(maintain_order=True), models, precisions)
     requests = requests.filter((pl.col("container") == "gguf") & pl.col("error").is_null())
-    requests = with_build(requests.select(REQUEST), tables["llamacpp_build"])
+    requests = requested(requests.select(REQUEST), models, tables)
     return conform(typed_tensors(requests, models, tensors, tables), GGUF_TENSOR_SCHEMA, stage="gguf_tensors")
 
 
 def typed_tensors(
     requests: pl.DataFrame, models: pl.DataFrame, tensors: pl.DataFrame, tables: Mapping[str, pl.DataFrame]
 ) -> pl.DataFrame:
-    """Columns of GGUF_TENSOR_SCHEMA and `tensor_count`; `requests`: REQUEST, build, has_imatrix."""
+    """Columns of GGUF_TENSOR_SCHEMA and `tensor_count`; `requests` as `requested` gives them."""
     flagged, layout = gguf_layout(models, tensors, requests.select(CASE).unique(), tables)
-    file_types = tables["gguf_file_type"]
     rows = (
-        requests.join(file_types, on="precision_id", how="inner", validate="m:1")
-        .join(flagged.select(*CASE, *(f for f in FLAGS if f not in ("is_ragged", "has_imatrix"))), on=CASE, how="left")
+        requests.join(
+            flagged.select(*CASE, *(f for f in FLAGS if f not in ("is_ragged", "has_imatrix"))), on=CASE, how="left"
+        )
         .join(layout, on=CASE, how="inner")
-        .join(BLOCKS.rename({"ggml_type": "base_type"}), on="base_type", how="left", validate="m:1")
+        .join(BLOCKS.select("block", base_type="ggml_type"), on="base_type", how="left", validate="m:1")
         .with_columns(is_ragged=pl.col("columns") % pl.col("block") != 0)
         .drop("block")
     )
@@ -71,7 +72,7 @@ def typed_tensors(
 
 def _with_type(rows: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """`rows` with ggml_type: what is kept, what the file type overrides, the rule, and the fallback of ragged rows."""
-    is_float = pl.col("base_type").is_in(_FLOATS)
+    is_float = pl.col("base_type").is_in(FLOATS)
     override = (
         pl.when(pl.col("role").is_in(["output", "token_embd"]) & (pl.col("rule_role") == "output"))
         .then("head_type")
@@ -86,8 +87,9 @@ def _with_type(rows: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -> pl.Dat
         .then(pl.lit("BF16"))
         .otherwise("kept_as")
     )
-    chosen = pl.coalesce(kept, pl.when(is_float).then("base_type"), override)
-    rows = rows.with_columns(chosen=chosen)
+    rows = _with_recipe(rows, tables["gguf_recipe"]).with_columns(
+        chosen=pl.coalesce(kept, pl.when(is_float).then("base_type"), "by_hand", override)
+    )
     ruled = _rule_types(rows.filter(pl.col("chosen").is_null()).select(_KEY).unique(), tables["gguf_rule"])
     typed = rows.join(ruled, on=_KEY, how="left", validate="m:1").with_columns(
         ggml_type=pl.coalesce("chosen", "ruled", "base_type")
@@ -95,6 +97,25 @@ def _with_type(rows: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -> pl.Dat
     for column in ("fallback_type", None):
         typed = _with_fallback(typed, tables["gguf_fallback"], column)
     return typed
+
+
+def _with_recipe(rows: pl.DataFrame, recipes: pl.DataFrame) -> pl.DataFrame:
+    """`rows` with by_hand: the type that publishers usually give a tensor, where they choose for themselves."""
+    split = recipes.with_columns(pl.col("precision_ids", "roles").str.split("|"))
+    choices = split.explode("precision_ids").explode("roles").rename({"ggml_type": "by_hand"})
+    is_tied_head = (pl.col("role") == "token_embd") & (pl.col("rule_role") == "output")
+    return (
+        rows.with_columns(recipe_role=pl.when(is_tied_head).then(pl.lit("output")).otherwise("role"))
+        .join(
+            choices,
+            left_on=["precision_id", "is_moe", "recipe_role"],
+            right_on=["precision_ids", "is_moe", "roles"],
+            how="left",
+            validate="m:1",
+        )
+        .with_columns(by_hand=pl.when(pl.col("maker").is_in(HAND_MADE)).then("by_hand"))
+        .drop("recipe_role")
+    )
 
 
 def _rule_types(keys: pl.DataFrame, rules: pl.DataFrame) -> pl.DataFrame:
@@ -126,7 +147,7 @@ def _rule_types(keys: pl.DataFrame, rules: pl.DataFrame) -> pl.DataFrame:
 
 def _with_fallback(rows: pl.DataFrame, fallbacks: pl.DataFrame, column: str | None) -> pl.DataFrame:
     """The fallback where ggml_type's block does not divide the row length; `column` None: F16, which always fits."""
-    known = rows.join(BLOCKS, on="ggml_type", how="left", validate="m:1")
+    known = rows.join(BLOCKS.select("ggml_type", "block"), on="ggml_type", how="left", validate="m:1")
     is_whole = pl.col("columns") % pl.col("block") == 0
     if column is None:
         return known.with_columns(ggml_type=pl.when(is_whole).then("ggml_type").otherwise(pl.lit("F16"))).drop("block")
