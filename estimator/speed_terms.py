@@ -31,11 +31,11 @@ TERMS = {
     "Lm": "routing of one layer of experts",
     "B": "scheduling and sampling of one sequence in one step",
     "ar": "start of the exchanges of one layer between GPUs",
-    "arb": "activations exchanged between GPUs",
+    "arb": "activations of a step exchanged between GPUs, at the rate of their link",
+    "arp": "activations of a prompt exchanged: long messages, which the link takes faster",
 }
 # Fixed, not fitted.
 HOST_BYTES_PER_S = 60e9  # dual-channel DDR5: what kept-back layers and experts are read at; an assumption
-REFERENCE_LINK_BYTES_PER_S = 100e9  # `arb` is relative to this exchange rate between GPUs
 EXPERT_TILE_TOKENS = 32  # tokens of one expert that a matrix kernel handles at once, however few there are
 SCORE_BYTES = 16.0  # one float32 score written, read for the softmax, written and read again
 ACTIVATION_BYTES = 100.0  # an element of the hidden state, over the unfused kernels of one layer
@@ -91,9 +91,13 @@ def _launches() -> Terms:
 
 
 def _exchange(tokens: pl.Expr) -> pl.Expr:
-    """Activations of `tokens` tokens cross between GPUs: two all-reduces a layer, 16 bit."""
-    crossing = 4 * tokens * pl.col("hidden_size") * pl.col("blocks") / REFERENCE_LINK_BYTES_PER_S
-    return pl.when(pl.col("gpus") > 1).then(crossing).otherwise(_NONE)
+    """Seconds for the activations of `tokens` tokens to cross between n GPUs, at the rate of their link.
+
+    Two all-reduces a layer, in 16 bit, each of which moves 2 (n - 1) / n of its size.
+    """
+    gpus = pl.col("gpus")
+    crossing = 8.0 * (gpus - 1) / gpus * tokens * pl.col("hidden_size") * pl.col("blocks")
+    return crossing / pl.col("link_bytes_per_s")
 
 
 def decode_terms(batch: pl.Expr) -> Terms:
@@ -132,7 +136,7 @@ def prefill_terms(sequences: pl.Expr) -> Terms:
         "pfs": pl.when(is_old).then(SCORE_BYTES * pl.col("score_pairs") * sequences / _rate()).otherwise(_NONE),
         "pfd": pl.when(expands & (bits < 16)).then(4.0 * expanded * chunks / _rate()).otherwise(_NONE),
         "pfx": ACTIVATION_BYTES * tokens * pl.col("hidden_size") * pl.col("blocks") / _rate(),
-        "arb": _exchange(tokens),
+        "arp": _exchange(tokens),
     }
     per_chunk = {name: chunks * each for name, each in (_weights(in_chunk) | _launches()).items()}
     stages = pl.col("stages")

@@ -14,6 +14,9 @@ SERVER_CHUNK_TOKENS = 8192
 # Engines that give each GPU some of the layers, and so work on one token with one GPU after the other.
 LAYER_SPLIT_ENGINES = ("llama.cpp", "mlx")
 
+# Between GPUs that name no link of their own: PCIe 3 ×16 or PCIe 4 ×8. Data sheets of links count both directions.
+PCIE_BYTES_PER_S = 16e9
+
 WORKLOAD_SCHEMA = schema(
     engine_id=pl.String,
     era=pl.String,  # old or current: which measurements describe this engine version
@@ -39,6 +42,7 @@ WORKLOAD_SCHEMA = schema(
     peak_flop_per_s=pl.Float64,  # one GPU, of the kernels that this engine uses for these weights
     attention_flop_per_s=pl.Float64,  # one GPU, of the kernels that compare queries with keys
     gpus=pl.Int64,  # that work on one token at once (tensor parallel)
+    link_bytes_per_s=pl.Float64,  # one GPU to the others, one direction
     kv_gpus=pl.Int64,  # over which one sequence's cache is spread: no more than it has KV heads
     stages=pl.Int64,  # groups of layers on different GPUs: a prompt's chunks run through them as a pipeline
     replicas=pl.Int64,  # data parallel: each serves its part of the sequences
@@ -197,6 +201,7 @@ def with_workload(
     ).with_columns(
         peak_flop_per_s=peak_flop_per_s(),
         attention_flop_per_s=attention_flop_per_s(),
+        link_bytes_per_s=(pl.col("interconnect_bytes_per_s") / 2).fill_null(PCIE_BYTES_PER_S),
         heads_per_kv_head=pl.when(is_latent)
         .then(1.0)
         .otherwise(pl.col("attention_heads") / pl.col("kv_heads").clip(1))
