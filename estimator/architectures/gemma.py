@@ -1,7 +1,6 @@
 """Gemma 3n and 4, whose layers differ: own sizes on full-attention layers, shared KV, per-layer embeddings, AltUp."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from fitmart.estimator.architectures.attention import (
     Heads,
@@ -70,9 +69,9 @@ def gemma4(parts: Parts) -> Shape:
     owners = shape.layers - c.integer("num_kv_shared_layers", default=0, low=0, high=shape.layers)
     shape.heads, shape.width = sliding, c.integer("intermediate_size")
     width = c.optional_integer("hidden_size_per_layer_input")
-    # The models without per-layer embeddings (26B, 31B) store the tied output matrix again.
-    frame(parts, shape, replace(STYLE, is_tied_stored=not width))
+    frame(parts, shape, STYLE)
     layer_norms(parts, shape, STYLE, shape.every)
+    parts.buffer("norm", f"{parts.model}layers.{{layer}}.layer_scalar", 1, layers=shape.every)
     heads = {"full": full, "sliding": sliding}
     for kind, own in heads.items():
         layers = tuple(i for i, k in enumerate(kinds) if k == kind)

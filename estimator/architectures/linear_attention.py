@@ -126,7 +126,10 @@ def qwen3_next(parts: Parts) -> Shape:
 
 @family("qwen3_5_text", "qwen3_5_moe_text")
 def qwen3_5(parts: Parts) -> Shape:
-    """Qwen3.5 and 3.6."""
+    """Qwen3.5 and 3.6. A text model on its own (ForCausalLM) was saved by a class that drops the prediction layer."""
+    is_alone = (parts.config.string("model_type") or "").endswith("_text") and parts.model == "model."
+    if is_alone:
+        return _qwen_hybrid(parts, is_split=True, mtp=0)
     return _qwen_hybrid(
         parts, is_split=True, mtp=parts.config.integer("mtp_num_hidden_layers", default=0, low=0, high=MAX_LAYERS)
     )

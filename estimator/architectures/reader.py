@@ -79,9 +79,17 @@ def read_anatomy(
         tensors=tuple(parts.tensors),
         caches=tuple(parts.caches),
     )
-    if sum(t.params for t in anatomy.tensors) > MAX_PARAMS:
-        raise AnatomyError(f"{model_id}: the sizes multiply to more than {MAX_PARAMS:.0e} parameters")
+    _check(anatomy)
     return anatomy
+
+
+def _check(anatomy: Anatomy) -> None:
+    """Sizes that are possible one by one may still not be together."""
+    empty = next((t.name for t in anatomy.tensors if t.rows < 1 or t.columns < 1), None)
+    if empty:
+        raise AnatomyError(f"{anatomy.facts.model_id}: the sizes leave nothing of {empty}")
+    if sum(t.params for t in anatomy.tensors) > MAX_PARAMS:
+        raise AnatomyError(f"{anatomy.facts.model_id}: the sizes multiply to more than {MAX_PARAMS:.0e} parameters")
 
 
 def _facts(

@@ -12,9 +12,9 @@ from fitmart.estimator.architectures.attention import (
     read_heads,
     window_caches,
 )
-from fitmart.estimator.architectures.config import Config
+from fitmart.estimator.architectures.config import MAX_LAYERS, Config
 from fitmart.estimator.architectures.decoder import Shape, Style, feed, frame, layer_norms, read_shape
-from fitmart.estimator.architectures.feedforward import moe_layers, read_moe
+from fitmart.estimator.architectures.feedforward import mlp, moe_layers, read_moe
 from fitmart.estimator.architectures.moe import CORRECTED
 from fitmart.estimator.architectures.parts import Layers, Parts
 from fitmart.estimator.architectures.registry import family
@@ -90,7 +90,24 @@ def mimo_v2_flash(parts: Parts) -> Shape:
         if sinks[kind]:
             parts.add("attention", f"{at}attention_sink_bias", heads.query, layers=layers, axis="rows")
         attention_cache(parts, kind, heads, layers, window=window if kind == "sliding" else None)
+    _mimo_mtp(parts, shape, sliding)
     return shape
+
+
+def _mimo_mtp(parts: Parts, shape: Shape, heads: Heads) -> None:
+    """Three dense prediction layers with sliding heads are stored; the config does not name them."""
+    c, hidden = parts.config, shape.hidden
+    shape.mtp_layers = count = c.integer("num_nextn_predict_layers", default=3, low=0, high=MAX_LAYERS)
+    if not count or shape.width is None:
+        return
+    since, layers, at = len(parts.tensors), tuple(range(count)), f"{parts.model}mtp.layers.{{layer}}."
+    projections(parts, f"{at}self_attn.", hidden, heads, layers, qkv_bias=c.boolean("attention_bias"))
+    parts.add("mtp", f"{at}self_attn.attention_sink_bias", heads.query, layers=layers)
+    mlp(parts, f"{at}mlp.", hidden, shape.width, layers)
+    parts.linear("mtp", f"{at}eh_proj", hidden, 2 * hidden, layers=layers)
+    for name in ("enorm", "hnorm", "input_layernorm", "pre_mlp_layernorm", "final_layernorm"):
+        parts.norm(at + name, hidden, layers=layers)
+    parts.as_mtp(since)
 
 
 def _mimo_kinds(c: Config, layers: int) -> list[str]:

@@ -27,6 +27,9 @@ def gemma4_vision(parts: Parts, v: Config, text: int) -> None:
     matrix(parts, f"{at}patch_embedder.input_proj", hidden, 3 * patch**2, bias=False)
     at_layer = f"{at}encoder.layers.{{layer}}."
     blocks(parts, at_layer, hidden, width, depth(v, 16), GEMMA4, head_dim=dim, queries=heads * dim)
+    if v.boolean("standardize"):
+        for name in ("std_bias", "std_scale"):
+            parts.buffer("vision", at + name, hidden)
     matrix(parts, "model.embed_vision.embedding_projection", text, hidden, bias=False)
 
 

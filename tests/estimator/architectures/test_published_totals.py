@@ -67,8 +67,8 @@ STORED = [
     ("openai-community/gpt2", 124439808, 137022720),  # 12 masks of 1024²
     ("EleutherAI/pythia-6.9b", 6857302016, 6991520256),  # 32 masks of 2048², 32 × 16 rotary frequencies
     ("google/gemma-3n-E4B-it", 7818517072, 7849978192),  # k and v of the 15 layers that reuse others'
-    ("google/gemma-4-26B-A4B-it", 25805933872, 26544131376),
-    ("google/gemma-4-31B-it", 31273086512, 32682372656),
+    ("google/gemma-4-26B-A4B-it", 25805933872, 25805936206),  # layer scalars, image mean and scale
+    ("google/gemma-4-31B-it", 31273086512, 31273088876),
     ("moonshotai/Kimi-K2.5", 1026879353328, 1026879376368),  # 60 × 384 correction biases
     ("moonshotai/Kimi-Linear-48B-A3B-Instruct", 49122675072, 49122681728),
     ("rednote-hilab/dots.llm1.inst", 142774373888, 142774381696),
