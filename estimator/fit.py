@@ -4,6 +4,8 @@ import polars as pl
 
 VERDICTS = ("fits", "tight", "no", "unknown")
 LIMITS = ("weights", "kv_cache", "context", "tp_divisibility", "unsupported", "unknown")
+# What an engine's own rules refuse, whatever the memory.
+REFUSALS = ("unsupported", "tp_divisibility")
 # Support states under which an engine runs a precision on an architecture at all (engine_support.csv).
 RUNS = ("native", "weight_only", "emulated", "plugin")
 
@@ -18,8 +20,8 @@ def limited_by() -> pl.Expr:
     return (
         pl.when(pl.col("support") == "unsupported")
         .then(pl.lit("unsupported"))
-        .when(pl.col("limited_by") == "tp_divisibility")
-        .then(pl.lit("tp_divisibility"))
+        .when(pl.col("limited_by").is_in(REFUSALS))
+        .then("limited_by")
         .when(pl.col("kv_available_bytes_high") <= 0)
         .then(pl.lit("weights"))
         .when(pl.col("context_tokens") > pl.col("extended_context_tokens"))

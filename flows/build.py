@@ -27,7 +27,7 @@ from fitmart.warehouse.seeds import seeds_hash
 ESTIMATOR = Path(__file__).resolve().parent.parent / "estimator"
 FLOWS = Path(__file__).resolve().parent
 MARTS = ("footprint", "kv_cache", "capacity", "fit", "speed")
-BUCKETS = 32  # of models: a new model computes one of them again
+BUCKETS = 16  # of models: a new model computes one of them again
 Progress = Callable[[int, int], None]  # buckets done, of how many
 
 

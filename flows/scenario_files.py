@@ -27,7 +27,7 @@ def answer_file(path: Path, output: Path | None, landing_dir: Path, models_dir: 
 def read_rows(path: Path) -> pl.DataFrame:
     """The file's cells as text. ScenarioFileError where it is no CSV, or lacks a required column."""
     try:
-        rows = pl.read_csv(path, infer_schema=False, missing_utf8_is_empty_string=True)
+        rows = pl.read_csv(path, infer_schema=False)
     except pl.exceptions.NoDataError:
         raise ScenarioFileError(f"{path}: is empty") from None
     except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:

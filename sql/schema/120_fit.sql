@@ -25,7 +25,7 @@ COMMENT ON COLUMN fit.context_tokens IS 'Context of each user [tokens]; source: 
 COMMENT ON COLUMN fit.required_bytes IS 'Needed for one user, all GPUs [bytes]; source: fitmart.estimator.engines';
 COMMENT ON COLUMN fit.taken_bytes IS 'What the engine would take, all GPUs [bytes]; source: fitmart.estimator.engines';
 COMMENT ON COLUMN fit.headroom_bytes IS 'Free for KV beside one user, all GPUs; negative: missing [bytes]; source: kv_available_bytes less one sequence';
-COMMENT ON COLUMN fit.users IS 'Sequences of that context at once, 16-bit KV [count]; source: fitmart.estimator.engines';
+COMMENT ON COLUMN fit.users IS 'Sequences of that context at once, 16-bit KV; null: the model keeps no cache [count]; source: fitmart.estimator.engines';
 COMMENT ON COLUMN fit.users_kv8 IS 'Sequences of that context at once, 8-bit KV [count]; source: fitmart.estimator.engines';
 COMMENT ON COLUMN fit.verdict IS 'fits, tight (the band straddles the budget), no or unknown; source: fitmart.estimator.fit';
 COMMENT ON COLUMN fit.limited_by IS 'weights, kv_cache, context, tp_divisibility, unsupported or unknown; null: nothing; source: fitmart.estimator.fit';

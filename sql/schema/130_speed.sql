@@ -19,6 +19,7 @@ CREATE TABLE speed (
     throughput_tokens_per_s DOUBLE,
     throughput_tokens_per_s_low DOUBLE,
     throughput_tokens_per_s_high DOUBLE,
+    served_users INTEGER,
     decode_fixed_s DOUBLE,
     decode_s_per_user DOUBLE,
     decode_s_per_kv_token DOUBLE,
@@ -43,6 +44,7 @@ COMMENT ON COLUMN speed.ttft_ms_high IS 'High end [ms]; source: 80 % band';
 COMMENT ON COLUMN speed.throughput_tokens_per_s IS 'Output of all users that fit together [tokens/s]; source: fitmart.estimator.speed';
 COMMENT ON COLUMN speed.throughput_tokens_per_s_low IS 'Low end [tokens/s]; source: 80 % band';
 COMMENT ON COLUMN speed.throughput_tokens_per_s_high IS 'High end [tokens/s]; source: 80 % band';
+COMMENT ON COLUMN speed.served_users IS 'Users served at once for throughput_tokens_per_s [count]; source: fit.users, 256 at most';
 COMMENT ON COLUMN speed.decode_fixed_s IS 'Decode step: part that no user adds to [s]; source: fitmart.estimator.speed';
 COMMENT ON COLUMN speed.decode_s_per_user IS 'Decode step: part of each user [s]; source: fitmart.estimator.speed';
 COMMENT ON COLUMN speed.decode_s_per_kv_token IS 'Decode step: part of each token in the cache [s]; source: fitmart.estimator.speed';
