@@ -11,6 +11,7 @@ from fitmart.estimator.answer import answer
 from fitmart.estimator.architectures import parse_config
 from fitmart.estimator.reference import Models
 from fitmart.estimator.scenarios import read_scenarios, to_answers
+from fitmart.flows.contexts import with_extension
 from fitmart.flows.gpu_names import resolve
 from fitmart.flows.models import read_models
 from fitmart.flows.sources.contract import ModelRecord
@@ -44,7 +45,7 @@ def find_models(wanted: Iterable[str], landing_dir: Path, models_dir: Path | Non
 
 def anatomy_of(record: ModelRecord) -> Anatomy:
     """The record's config, read. Raises AnatomyError."""
-    return parse_config(record.model_id, record.config, quant_config=record.quant_config)
+    return with_extension(parse_config(record.model_id, record.config, quant_config=record.quant_config))
 
 
 def answer_scenarios(rows: pl.DataFrame, landing_dir: Path, models_dir: Path | None) -> pl.DataFrame:
