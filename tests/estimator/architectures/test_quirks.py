@@ -134,6 +134,12 @@ def test_optional_yarn_extends_the_context_once() -> None:
     assert (facts.max_context_tokens, facts.extended_context_tokens) == (32768, 131072)
 
 
+def test_dynamic_scaling_is_not_in_the_stated_context() -> None:
+    dynamic = {"type": "dynamic", "factor": 2.0}  # InternLM2.5's way
+    facts = anatomy("meta-llama/Llama-2-7b-hf", rope_scaling=dynamic, max_position_embeddings=32768).facts
+    assert (facts.max_context_tokens, facts.extended_context_tokens) == (32768, 65536)
+
+
 @pytest.mark.parametrize(
     ("fields", "dtype"),
     [
