@@ -116,7 +116,7 @@ def aya_vision(parts: Parts, v: Config, text: int) -> None:
     hidden = clip_tower(parts, v)
     c = parts.config
     inputs = hidden * c.integer("downsample_factor", default=2) ** 2
-    width = c.integer("alignment_intermediate_size", "adapter_layer_norm_eps", default=text)
+    width = c.integer("alignment_intermediate_size", default=text)
     norm(parts, "multi_modal_projector.layernorm", inputs)
     matrix(parts, "multi_modal_projector.linear_1", width, inputs)
     matrix(parts, "multi_modal_projector.linear_2", text, width // 2)
