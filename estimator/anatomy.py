@@ -108,6 +108,7 @@ class ModelFacts:
     is_encoder: bool = False  # keeps no KV cache
     mtp_layers: int = 0
     anatomy_basis: str = "config"  # header, config, assumed (unknown model_type read as a plain decoder)
+    stored_bytes: int | None = None  # of all tensors as stored, scales included; known from headers only
     extras: dict[str, float] = field(default_factory=dict)  # rare numbers one engine rule needs; keys documented there
 
 

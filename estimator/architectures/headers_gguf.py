@@ -32,7 +32,7 @@ class ArrayLength(int):
 
 
 def read_gguf(take: Take, *, file: str, file_bytes: int | None = None) -> Header:
-    """The header, through `take`. `file_bytes`: the file's size, where known; less than the tensors need is an error."""
+    """The header, through `take`. `file_bytes`: the file's size, where known; too small for the tensors is an error."""
     return _Reader(take, file).read(file_bytes)
 
 

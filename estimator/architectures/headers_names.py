@@ -37,11 +37,15 @@ _COMPONENTS: tuple[tuple[Component, str], ...] = (
     ),
     ("router", r"expert_gate|(mlp|moe|mixer|ffn|feed_forward|moe_block)\.(gate|router)\.|ffn_gate_inp|exp_probs_b"),
     ("router", r"router|e_score_correction|expert_bias|\.wg\."),
-    ("norm", r"norm|(^|\.)ln(_|\d|\.)|layernorm|(^|\.)rms"),
+    ("norm", r"(?i)norm(?!_attn_norm\.attn)|(^|\.)ln(_|\d|\.)|(^|\.)rms|(^|\.)hc_|layer_scalar"),
+    (
+        "mlp",
+        r"shared_(expert|mlp)|pooler|(?<!attention\.)output\.dense|altup|laurel|per_layer_(model_|input_gate|proj)",
+    ),
     ("experts", r"(^|\.)experts?\.|_exps(\.|$)|block_sparse_moe\.(input|output)_linear"),
-    ("lm_head", r"(^|\.)(lm_head|embed_out|output_layer)\.|^output\.(weight|bias)$"),
+    ("lm_head", r"(^|\.)(lm_head|embed_out|output_layer)\.|^(output|head)\.(weight|bias)$|^cls\.predictions"),
     ("embedding", r"embed|(^|\.)(wte|wpe)\.|token_embd|position_embd|token_types"),
-    ("mlp", r"(^|\.)(mlp|ffn|feed_forward|shared_mlp|fc[12]|intermediate)(\.|_)|^blk\.\{layer\}\.ffn_"),
+    ("mlp", r"(^|\.)(mlp|ffn|feed_forward|fc[12]|intermediate)(\.|_)|^blk\.\{layer\}\.ffn_"),
     ("attention", r"."),
 )
 _COMPILED = tuple((component, re.compile(pattern)) for component, pattern in _COMPONENTS)
@@ -55,7 +59,7 @@ def component_of(name: str) -> Component:
 # Buffers: made by the class or kept by training, no parameters.
 _BUFFER = re.compile(
     r"rotary_emb\.|inv_freq|rope_freqs|position_ids|masked_bias|e_score_correction_bias|exp_probs_b"
-    r"|attn(ention)?\.bias$|num_batches_tracked|running_(mean|var)|_amax$"
+    r"|(^|\.)attn(ention)?\.bias$|num_batches_tracked|running_(mean|var)|_amax$"
 )
 
 
@@ -64,10 +68,14 @@ def is_buffer(name: str) -> bool:
     return _BUFFER.search(name) is not None
 
 
-_REPLICATED = re.compile(r"q_a_proj|kv_a_proj|indexer|attn_q_a|attn_kv_a|conv|latent|correction|\.sinks|lora")
+_REPLICATED = re.compile(
+    r"_a_proj|indexer|index_[a-z]_proj|attn_(q|kv)_a\.|wq_a|\.wkv\.|compressor|position|(^|\.)wpe\.|latent|correction|lora"
+    r"|^pooler|(^|\.)attn(ention)?\.bias$"
+)
+_CUT_VECTOR = re.compile(r"bias$|\.(A_log|D|dt_bias|sinks|attn_sink|ssm_a|ssm_d)$")
 _NARROWING = re.compile(
     r"(^|\.)(o_proj|out_proj|down_proj|dense_4h_to_h|w2|wo|c_proj|fc2|output_linear|out_lin|fc_out|linear_fc2"
-    r"|attn_output|attn_out|ffn_down(_exps|_shexp)?|ssm_out|dense|proj)(\.|_bias|$)"
+    r"|linear_out|x_proj|wo_b|Wo|attn_output|attn_out|ffn_down(_exps|_shexp)?|ssm_out|(?<!intermediate\.)dense|proj)(\.|_bias|$)"
 )
 _KV = re.compile(r"(^|\.)(k_proj|v_proj|attn_k|attn_v|wk|wv)\.")
 _CUT = ("embedding", "attention", "mlp", "experts", "lm_head")
@@ -79,6 +87,6 @@ def tp_axis_of(name: str, component: Component, *, is_vector: bool) -> tuple[TpA
         return "replicated", False
     narrows = component not in ("embedding", "lm_head") and _NARROWING.search(name) is not None
     if is_vector:
-        is_cut = name.endswith("bias") and not narrows
+        is_cut = _CUT_VECTOR.search(name) is not None and not narrows
         return ("rows" if is_cut else "replicated"), bool(_KV.search(name)) and is_cut
     return ("columns" if narrows else "rows"), bool(_KV.search(name))

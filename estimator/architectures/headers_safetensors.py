@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, TypeGuard
 
 from fitmart.estimator.architectures.headers_records import Header, HeaderError, StoredTensor
 from fitmart.estimator.units import BITS_PER_BYTE
@@ -16,7 +16,7 @@ LENGTH_BYTES = 8
 MAX_HEADER_BYTES = 100_000_000  # the format's own limit
 METADATA = "__metadata__"
 DTYPE_BITS = {
-    **dict.fromkeys(("F4",), 4),
+    "F4": 4,
     **dict.fromkeys(("F6_E2M3", "F6_E3M2"), 6),
     **dict.fromkeys(("BOOL", "U8", "I8", "F8_E4M3", "F8_E5M2", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ"), 8),
     **dict.fromkeys(("U16", "I16", "F16", "BF16"), 16),
@@ -74,7 +74,7 @@ def _tensor(name: str, entry: Any, file: str) -> StoredTensor:
     return StoredTensor(name, dtype, tuple(shape), stored)
 
 
-def _are_counts(value: Any) -> bool:
+def _are_counts(value: Any) -> TypeGuard[list[int]]:
     """A list of whole numbers from 0 on."""
     return isinstance(value, list) and all(type(n) is int and n >= 0 for n in value)
 
