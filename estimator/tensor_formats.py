@@ -12,6 +12,7 @@ _FORMAT_COLUMN = {
     "embedding": "embedding_format",
     "lm_head": "lm_head_format",
 }
+_KERNEL = r"conv_?1d|conv\.conv\."  # convolution kernels, not the projections around them
 _UNQUANTIZED = ("native", "fp32", "bf16", "fp16")
 # Quantizations that somebody made of another repository: the 16-bit values are not in it any more, so it has no other
 # precision. (A model published in fp8, mxfp4 or packed int4 in the first place is converted by the field's tools.)
@@ -71,7 +72,7 @@ def tensor_formats(requests: pl.DataFrame, tensors: pl.DataFrame, precisions: pl
     """
     chosen = requests.join(precisions.drop("container"), on="precision_id", how="left", validate="m:1")
     rows = chosen.join(tensors, on="model_id", how="inner")
-    is_matrix = (pl.col("columns") > 1) & ~pl.col("tensor").str.contains("conv", literal=True)
+    is_matrix = (pl.col("columns") > 1) & ~pl.col("tensor").str.contains(_KERNEL)
     format_id = pl.col("other_format")
     for component, column in _FORMAT_COLUMN.items():
         format_id = pl.when(is_matrix & (pl.col("component") == component)).then(pl.col(column)).otherwise(format_id)
