@@ -42,4 +42,4 @@ LEFT JOIN one_gpu AS o ON w.precision_id = o.precision_id AND c.context_tokens =
 WHERE w.model_id = model_key(model)
 ORDER BY w.weights_total_bytes DESC, w.precision_id ASC, c.context_tokens ASC;
 COMMENT ON MACRO TABLE memory_by_context IS -- noqa: PRS
-'memory_by_context(model): one row per precision and context: weights, one user''s KV cache (16 and 8 bit) and overhead apart, on one GPU; low and high are the least and the most demanding GPU [GiB, GB]; source: footprint, kv_cache, fit';
+'memory_by_context(model): one row per precision and context: weights, one user''s KV cache (16 and 8 bit) and overhead apart, on one GPU; low and high are the least and the most demanding GPU; an overhead below zero: parts stay in the host''s memory (llama.cpp''s token embedding) [GiB, GB]; source: footprint, kv_cache, fit';
