@@ -14,8 +14,8 @@ _FORMAT_COLUMN = {
 }
 _KERNEL = r"conv_?1d|conv\.conv\."  # convolution kernels, not the projections around them
 _UNQUANTIZED = ("native", "fp32", "bf16", "fp16")
-# Quantizations that somebody made of another repository: the 16-bit values are not in it any more, so it has no other
-# precision. (A model published in fp8, mxfp4 or packed int4 in the first place is converted by the field's tools.)
+# Quantizations that somebody made of another repository: it cannot be quantized again. (A model published in fp8, mxfp4
+# or packed int4 in the first place is converted by the field's tools.) Unquantized, it has the shape of its base model.
 _DERIVED_METHODS = (
     "awq",
     "gptq",
@@ -52,10 +52,10 @@ def asked(wanted: pl.DataFrame, models: pl.DataFrame, precisions: pl.DataFrame) 
         .then(pl.format("unknown model {}", "model_id"))
         .when(pl.col("container").is_null())
         .then(pl.format("unknown precision {}", "precision_id"))
-        .when(is_derived & ~is_native)
+        .when(is_derived & ~is_native & ~pl.col("precision_id").is_in(_UNQUANTIZED))
         .then(
             pl.format(
-                "{} is already quantized ({}): it has its native precision only; ask for {} of its base model",
+                "{} is already quantized ({}): ask for {} of its base model",
                 "model_id",
                 "quant_method",
                 "precision_id",

@@ -7,13 +7,14 @@ time; a bucket whose inputs are as before has its partitions already.
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 
 import polars as pl
 
 from fitmart.estimator.cost import with_cost
+from fitmart.estimator.frames import schema
 from fitmart.estimator.grid import compute_marts
 from fitmart.estimator.reference import Models, Reference
 from fitmart.flows.catalog import Catalog, read_catalog
@@ -22,7 +23,7 @@ from fitmart.warehouse.load import create_schema, create_views, inputs_hash, loa
 from fitmart.warehouse.marts import Manifest, MartStore, code_hash, frame_hash, partition_key
 from fitmart.warehouse.publish import build_id_at, new_build, publish, published_inputs
 from fitmart.warehouse.reference import load_reference
-from fitmart.warehouse.seeds import seeds_hash
+from fitmart.warehouse.snapshot import seeds_hash
 
 ESTIMATOR = Path(__file__).resolve().parent.parent / "estimator"
 FLOWS = Path(__file__).resolve().parent
@@ -158,24 +159,22 @@ def _buckets(models: Models) -> Iterator[Models]:
         yield models.only(ids)
 
 
+_MOMENT = pl.Datetime("us")
+_RUN_SCHEMA = schema(
+    source_id=pl.String,
+    started_at=_MOMENT,
+    ended_at=_MOMENT,
+    status=pl.String,
+    payloads=pl.Int64,
+    added=pl.Int64,
+    bytes=pl.Int64,
+    reason=pl.String,
+)
+
+
 def _runs(landing_dir: Path) -> pl.DataFrame:
     """`source_run`: what every source did, newest last."""
-    moment = pl.Datetime("us")
-    schema = {
-        "source_id": pl.String, "started_at": moment, "ended_at": moment, "status": pl.String,
-        "payloads": pl.Int64, "added": pl.Int64, "bytes": pl.Int64, "reason": pl.String,
-    }  # fmt: skip
-    rows = [
-        {
-            "source_id": run.source_id,
-            "started_at": run.started_at.astimezone(UTC).replace(tzinfo=None),
-            "ended_at": run.ended_at.astimezone(UTC).replace(tzinfo=None),
-            "status": run.status,
-            "payloads": run.payloads,
-            "added": run.added,
-            "bytes": run.bytes,
-            "reason": run.reason or None,
-        }
-        for run in read_runs(landing_dir)
-    ]
-    return pl.DataFrame(rows, schema=schema)
+    rows = [asdict(run) | {"reason": run.reason or None} for run in read_runs(landing_dir)]
+    for row in rows:
+        row |= {name: row[name].astimezone(UTC).replace(tzinfo=None) for name in ("started_at", "ended_at")}
+    return pl.DataFrame(rows, schema=_RUN_SCHEMA)

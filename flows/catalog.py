@@ -13,6 +13,7 @@ import polars as pl
 
 from fitmart.estimator.anatomy import Anatomy
 from fitmart.estimator.errors import FitmartError
+from fitmart.estimator.frames import schema
 from fitmart.estimator.grid import grid_devices
 from fitmart.estimator.offers import best_offer, current_offers
 from fitmart.estimator.reference import Models, Reference
@@ -25,7 +26,7 @@ from fitmart.flows.records import Offer, Sifted, TokenPrice
 from fitmart.flows.sources import registry
 from fitmart.flows.sources.contract import ModelRecord, Rejected
 from fitmart.flows.token_prices import current_prices, normalise_prices
-from fitmart.warehouse.seeds import read_seed
+from fitmart.warehouse.snapshot import read_seed
 
 # Tables that ship as they are.
 SEED_TABLES = ("source", "precision", "engine", "engine_default", "engine_support", "provider")
@@ -90,19 +91,17 @@ def _with_metadata(models: pl.DataFrame, records: list[ModelRecord]) -> pl.DataF
     return models.join(pl.DataFrame(rows, schema=_METADATA), on="model_id", how="left", validate="1:1")
 
 
-_METADATA = pl.Schema(
-    {
-        "model_id": pl.String,
-        "revision": pl.String,
-        "license": pl.String,
-        "is_gated": pl.Boolean,
-        "downloads": pl.Int64,
-        "likes": pl.Int64,
-        "released_on": pl.Date,
-        "base_model": pl.String,
-        "source_id": pl.String,
-        "observed_at": pl.Datetime("us"),
-    }
+_METADATA = schema(
+    model_id=pl.String,
+    revision=pl.String,
+    license=pl.String,
+    is_gated=pl.Boolean,
+    downloads=pl.Int64,
+    likes=pl.Int64,
+    released_on=pl.Date,
+    base_model=pl.String,
+    source_id=pl.String,
+    observed_at=pl.Datetime("us"),
 )
 
 

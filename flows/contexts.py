@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import cache
 
 from fitmart.estimator.anatomy import Anatomy
-from fitmart.warehouse.seeds import read_seed
+from fitmart.warehouse.snapshot import read_seed
 
 
 @cache

@@ -58,7 +58,7 @@ def answer_scenarios(rows: pl.DataFrame, landing_dir: Path, models_dir: Path | N
 
 
 def _with_gpu_ids(typed: pl.DataFrame) -> pl.DataFrame:
-    """gpu_id from gpu_name where only that is given; a name of no known card is an error unless the memory is stated."""
+    """gpu_id from gpu_name where only that is given; a name of no known card is an error without a stated memory."""
     named = typed.filter(pl.col("gpu_id").is_null() & pl.col("gpu_name").is_not_null())
     names = named["gpu_name"].unique(maintain_order=True).to_list()
     resolved = resolve([(name, None) for name in names]).select(gpu_name="raw_name", resolved_id="gpu_id", why="reason")

@@ -14,7 +14,7 @@ import polars as pl
 from fitmart.estimator.frames import schema
 from fitmart.flows.gpu_cards import Card, read_cards
 from fitmart.flows.gpu_spelling import ALIAS_SCHEMA, Reading, Speller
-from fitmart.warehouse.seeds import SEEDS, read_seed, read_table
+from fitmart.warehouse.snapshot import SEEDS, read_seed, read_table
 
 RESOLVED_SCHEMA = schema(
     raw_name=pl.String,

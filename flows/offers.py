@@ -19,7 +19,7 @@ from fitmart.flows.gpu_names import Answer, Resolver, bundled_resolver
 from fitmart.flows.plausible import implausible
 from fitmart.flows.records import Offer, Rejected
 from fitmart.flows.regions import EU, Regions, bundled_regions, clean_region
-from fitmart.warehouse.seeds import SEEDS, read_seed, read_table
+from fitmart.warehouse.snapshot import SEEDS, read_seed, read_table
 
 FX_SCHEMA = pl.Schema(
     {"currency": pl.String, "on": pl.Date, "usd_per_unit": pl.Float64, "source_id": pl.String, "observed_on": pl.Date}

@@ -8,7 +8,7 @@ from functools import cache
 
 import polars as pl
 
-from fitmart.warehouse.seeds import SEEDS, read_table
+from fitmart.warehouse.snapshot import SEEDS, read_table
 
 REGION_SCHEMA = pl.Schema(
     {

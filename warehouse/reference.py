@@ -6,7 +6,7 @@ from fitmart.estimator.frames import GPU_SCHEMA, PRECISION_SCHEMA, conform
 from fitmart.estimator.reference import Reference
 from fitmart.estimator.speed import widen
 from fitmart.estimator.support import expand
-from fitmart.warehouse.seeds import read_seed, seed_names
+from fitmart.warehouse.snapshot import read_seed, seed_names
 
 RULE_PREFIXES = ("vllm_", "llamacpp_", "gguf_", "mlx_", "server_", "speed_era")
 

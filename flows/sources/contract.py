@@ -21,6 +21,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
+    from fitmart.estimator.architectures.headers_records import Header
     from fitmart.flows.http import Http
     from fitmart.flows.settings import Settings
 
@@ -101,6 +102,7 @@ class ModelRecord:
     quant_config: dict[str, Any] | None = None
     generation_config: dict[str, Any] | None = None
     metadata: dict[str, Any] = field(default_factory=dict)  # license, tags, base_model, downloads, likes, gated, …
+    headers: tuple["Header", ...] = ()  # of its weight files, where they were read
 
 
 class Source(Protocol):

@@ -16,7 +16,7 @@ from speed_rows import read_rows
 
 from fitmart.estimator.speed import ANY, KINDS
 from fitmart.warehouse.reference import load_reference
-from fitmart.warehouse.seeds import SEEDS
+from fitmart.warehouse.snapshot import SEEDS
 
 SOURCE, OBSERVED_ON = "fitmart-speed-fit", "2026-12-01"
 SEED = SEEDS / "speed_coefficient.csv"

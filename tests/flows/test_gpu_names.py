@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fitmart.flows.cli import cli
 from fitmart.flows.gpu_names import RESOLVED_SCHEMA, bundled_resolver, resolve
-from fitmart.warehouse.seeds import read_seed
+from fitmart.warehouse.snapshot import read_seed
 
 GPUS = read_seed("gpu")
 

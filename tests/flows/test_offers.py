@@ -10,7 +10,7 @@ from fitmart.flows.offers import FX_SCHEMA, bundled_references, normalise
 from fitmart.flows.records import Offer
 from fitmart.flows.regions import bundled_regions, clean_region
 from fitmart.flows.sources.prices import bundled
-from fitmart.warehouse.seeds import read_seed
+from fitmart.warehouse.snapshot import read_seed
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 

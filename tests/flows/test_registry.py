@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 from fitmart.flows.sources import registry
-from fitmart.warehouse.seeds import read_seed
+from fitmart.warehouse.snapshot import read_seed
 
 LIVE = [m for kind in ("prices", "tokens") for m in registry.live(kind)]
 ALL = [m for kind in ("prices", "tokens") for m in registry.modules(kind)]

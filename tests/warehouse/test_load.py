@@ -7,7 +7,7 @@ import tiny_catalog
 
 from fitmart.warehouse import load
 from fitmart.warehouse.errors import CatalogError
-from fitmart.warehouse.seeds import SEED_SCHEMAS, read_seed
+from fitmart.warehouse.snapshot import SEED_SCHEMAS, read_seed
 
 FITS = tiny_catalog.FRAMES["fit"]
 

@@ -7,7 +7,7 @@ import pytest
 
 from fitmart.estimator.frames import GPU_SCHEMA, conform
 from fitmart.estimator.units import GB, GIB, MIB, TERA
-from fitmart.warehouse.seeds import SEED_SCHEMAS, SeedError, read_seed, read_table, seed_names, seeds_hash
+from fitmart.warehouse.snapshot import SEED_SCHEMAS, SeedError, read_seed, read_table, seed_names, seeds_hash
 
 SNAPSHOT_ON = date(2026, 12, 1)
 OFFER_KEY = ["provider_id", "product_kind", "price_scope", "instance_type", "gpu_name_raw", "gpu_id", "gpu_count"]

@@ -9,7 +9,7 @@ from typing import Any
 from fitmart.flows.records import RowError, Sifted, TokenPrice, sift
 from fitmart.flows.settings import Settings
 from fitmart.flows.sources.contract import Rejected
-from fitmart.warehouse.seeds import SEED_SCHEMAS, SEEDS, read_table
+from fitmart.warehouse.snapshot import SEED_SCHEMAS, SEEDS, read_table
 
 NAME = "bundled token prices"
 SOURCE_ID = "bundled-token-prices"
