@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from fitmart.flows.durable import make_folder
 from fitmart.flows.harvester import Harvester, plan_sources
-from fitmart.flows.prefect_home import end_orphans
+from fitmart.flows.prefect_home import drop_large_database, end_orphans
 from fitmart.flows.settings import Settings, quiet_prefect
 from fitmart.flows.sources.contract import SourceRun
 
@@ -20,8 +20,9 @@ def harvest(settings: Settings, only: Sequence[str] | None = None, offline: bool
     """
     plan = plan_sources(only, offline=offline)
     make_folder(settings.prefect_home)
-    quiet_prefect(settings)
     end_orphans(settings.prefect_home)
+    drop_large_database(settings.prefect_home)
+    quiet_prefect(settings)
     from fitmart.flows.harvest_flow import run_flow
 
     harvester = Harvester(settings, plan)

@@ -1,5 +1,6 @@
 """The Hugging Face Hub through its own client, with our time-outs, our limit of patience and our errors."""
 
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,11 +23,12 @@ from huggingface_hub.errors import (  # noqa: E402
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
-from huggingface_hub.utils import hf_raise_for_status  # noqa: E402
-from huggingface_hub.utils._http import default_client_factory  # noqa: E402
+from huggingface_hub.utils import build_hf_headers, hf_raise_for_status  # noqa: E402
+from huggingface_hub.utils._http import default_client_factory  # noqa: E402 (no public name)
 
 MAX_FILE_BYTES = 8 * 1024**2  # of a config; a listing has the client's own pages
 LIBRARY = "fitmart"
+_CONTENT_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+)$")
 
 
 class GoneError(TerminalError):
@@ -44,7 +46,7 @@ class HubClient:
         self.endpoint = settings.hub_endpoint
         self._settings, self._reach = settings, reach
         self._api = HfApi(endpoint=self.endpoint, token=token or False, library_name=LIBRARY, user_agent=user_agent())
-        self._headers = self._api._build_hf_headers()
+        self._headers = build_hf_headers(token=token or False, library_name=LIBRARY, user_agent=user_agent())
         set_client_factory(self._make_client)
 
     def close(self) -> None:
@@ -64,27 +66,46 @@ class HubClient:
 
         return self._retry(attempt)
 
-    def read_file(self, repo_id: str, revision: str, name: str) -> str:
+    def read_file(self, repo_id: str, revision: str, name: str, *, max_bytes: int = MAX_FILE_BYTES) -> str:
         """The text of a small file at a pinned revision; GatedError, GoneError."""
-        url = hf_hub_url(repo_id, name, revision=revision, endpoint=self.endpoint)
-        place = f"{repo_id}/{name}"
 
         def attempt() -> str:
-            with self._typed_errors(place), get_session().stream("GET", url, headers=self._headers) as response:
-                if not response.is_success:
-                    response.read()
-                    hf_raise_for_status(response)
-                content = bytearray()
-                start = time.monotonic()
-                for chunk in response.iter_bytes():
-                    content += chunk
-                    if time.monotonic() - start > self._settings.http_deadline_s:
-                        raise TransientError(f"{place}: not finished after {self._settings.http_deadline_s:g} s")
-                    if len(content) > MAX_FILE_BYTES:
-                        raise TerminalError(f"{place}: more than the {MAX_FILE_BYTES:,} bytes allowed for one file")
-                return content.decode("utf-8", errors="replace")
+            content, _ = self._get(repo_id, revision, name, {}, max_bytes)
+            return content.decode("utf-8", errors="replace")
 
         return self._retry(attempt)
+
+    def read_range(self, repo_id: str, revision: str, name: str, start: int, length: int) -> tuple[bytes, int]:
+        """`length` bytes of a file from `start` on, fewer where it ends before, and the size of the whole file."""
+        place, asked = f"{repo_id}/{name}", {"Range": f"bytes={start}-{start + length - 1}"}
+
+        def attempt() -> tuple[bytes, int]:
+            content, headers = self._get(repo_id, revision, name, asked, length)
+            found = _CONTENT_RANGE.match(headers.get("content-range", ""))
+            if not found or int(found[1]) != start:
+                raise TerminalError(f"{place}: the server does not serve ranges of files")
+            return content, int(found[2])
+
+        return self._retry(attempt)
+
+    def _get(
+        self, repo_id: str, revision: str, name: str, asked: dict[str, str], max_bytes: int
+    ) -> tuple[bytes, httpx2.Headers]:
+        """The body and the headers of one answer, within the deadline and `max_bytes`."""
+        url = hf_hub_url(repo_id, name, revision=revision, endpoint=self.endpoint)
+        place, start = f"{repo_id}/{name}", time.monotonic()
+        with self._typed_errors(place), get_session().stream("GET", url, headers=self._headers | asked) as response:
+            if not response.is_success:
+                response.read()
+                hf_raise_for_status(response)
+            content = bytearray()
+            for chunk in response.iter_bytes():
+                content += chunk
+                if time.monotonic() - start > self._settings.http_deadline_s:
+                    raise TransientError(f"{place}: not finished after {self._settings.http_deadline_s:g} s")
+                if len(content) > max_bytes:
+                    raise TerminalError(f"{place}: more than the {max_bytes:,} bytes asked for or allowed")
+            return bytes(content), response.headers
 
     def _retry(self, attempt: Any) -> Any:
         s = self._settings
