@@ -1,6 +1,7 @@
 """Estimates for a user's own rows: their models found, their GPU names resolved, then the estimator."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import polars as pl
 from fitmart.estimator.anatomy import Anatomy, AnatomyError
 from fitmart.estimator.answer import answer
 from fitmart.estimator.architectures import parse_config
+from fitmart.estimator.architectures.headers import anatomy_from_headers
+from fitmart.estimator.architectures.headers_records import HeaderError
 from fitmart.estimator.reference import Models
 from fitmart.estimator.scenarios import read_scenarios, to_answers
 from fitmart.flows.contexts import with_extension
@@ -44,8 +47,17 @@ def find_models(wanted: Iterable[str], landing_dir: Path, models_dir: Path | Non
 
 
 def anatomy_of(record: ModelRecord) -> Anatomy:
-    """The record's config, read. Raises AnatomyError."""
-    return with_extension(parse_config(record.model_id, record.config, quant_config=record.quant_config))
+    """The record's headers and config, read; the config alone where its headers cannot be. Raises AnatomyError."""
+    return with_extension(_read_anatomy(record))
+
+
+def _read_anatomy(record: ModelRecord) -> Anatomy:
+    if record.headers:
+        with suppress(HeaderError):  # `model_check` says why
+            return anatomy_from_headers(
+                record.model_id, record.headers, record.config, quant_config=record.quant_config
+            )
+    return parse_config(record.model_id, record.config, quant_config=record.quant_config)
 
 
 def answer_scenarios(rows: pl.DataFrame, landing_dir: Path, models_dir: Path | None) -> pl.DataFrame:

@@ -14,6 +14,7 @@ from fitmart.estimator.reference import Models, Reference
 from fitmart.estimator.scenarios import INPUT, read_scenarios
 from fitmart.flows.estimates import find_models
 from fitmart.flows.gpu_names import resolve
+from fitmart.flows.headers import INDEX, WEIGHTS, anatomy_of_file
 from fitmart.flows.sources.models.reading import read_object
 from fitmart.warehouse.reference import load_reference
 
@@ -92,7 +93,7 @@ def estimate_one(question: Question, landing_dir: Path, models_dir: Path | None)
 
 def _model(name: str, landing_dir: Path, models_dir: Path | None) -> Models:
     path = Path(name)
-    if path.suffix == ".json" or path.is_file():
+    if path.suffix in (".json", *WEIGHTS) or path.is_file():
         return Models.of([_from_file(path)])
     found = find_models([name], landing_dir, models_dir)
     if found.reasons:
@@ -101,6 +102,8 @@ def _model(name: str, landing_dir: Path, models_dir: Path | None) -> Models:
 
 
 def _from_file(path: Path) -> Anatomy:
+    if path.suffix in WEIGHTS or path.name.endswith(INDEX):
+        return anatomy_of_file(path)
     try:
         config = read_object(path.read_text(encoding="utf-8"))
         side = path.with_name("hf_quant_config.json")

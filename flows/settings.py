@@ -24,6 +24,7 @@ class Settings:
     hub_endpoint: str = "https://huggingface.co"
     hub_top: int = 500  # most downloaded models of each task to follow
     hub_watch: tuple[str, ...] = ()  # repositories (org/name) and authors (org) to follow as well
+    hub_headers: str = "watch"  # whose weight files' headers to read: watch (hub_watch), all, none
     hub_concurrency: int = 8  # requests to the Hub at a time
     source_concurrency: int = 8  # sources fetched at a time
     http_timeout_s: float = 20.0  # to wait for the next byte
@@ -55,6 +56,7 @@ class Settings:
         return replace(cls(**given), **chosen)
 
 
+HUB_HEADERS = ("watch", "all", "none")
 _COUNTS = ("hub_top", "hub_concurrency", "source_concurrency", "http_tries", "max_payload_bytes")
 _SECONDS = ("http_timeout_s", "http_deadline_s", "http_max_wait_s", "lock_wait_s")
 _MAY_BE_ZERO = ("hub_top", "lock_wait_s", "http_max_wait_s")
@@ -65,11 +67,19 @@ def _read(variable: str, text: str, name: str) -> Any:
         return Path(text)
     if name == "hub_watch":
         return tuple(word for word in text.replace(",", " ").split() if word)
+    if name == "hub_headers":
+        return _read_choice(variable, text, HUB_HEADERS)
     if name == "mirrors":
         return tuple(_read_mirror(variable, pair) for pair in text.split(",") if pair.strip())
     if name in _COUNTS + _SECONDS:
         return _read_number(variable, text, int if name in _COUNTS else float, zero=name in _MAY_BE_ZERO)
     return text.rstrip("/")
+
+
+def _read_choice(variable: str, text: str, choices: tuple[str, ...]) -> str:
+    if text not in choices:
+        raise SettingError(f"{variable} must be one of {', '.join(choices)}, not '{text}'")
+    return text
 
 
 def _read_mirror(variable: str, pair: str) -> tuple[str, str]:

@@ -1,4 +1,5 @@
-"""Private models of a folder: `<org>__<name>.json`, or `<org>__<name>/config.json` with its side files beside.
+"""Private models of a folder: `<org>__<name>.json` or `.gguf`, or `<org>__<name>/` with config.json, its side files
+and, if they are there, the weights (safetensors or GGUF), of which only the headers are read.
 
 They are never landed: each build reads them as they are.
 """
@@ -7,6 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from fitmart.estimator.architectures.headers_gguf_config import gguf_config
+from fitmart.estimator.architectures.headers_records import Header, HeaderError
+from fitmart.flows.headers import headers_of_folder, read_header
 from fitmart.flows.settings import Settings
 from fitmart.flows.sources.contract import ModelRecord, Rejected
 from fitmart.flows.sources.models.reading import cut, read_object
@@ -24,8 +28,8 @@ def read(models_dir: Path | None) -> tuple[list[ModelRecord], list[Rejected]]:
     rejected: list[Rejected] = []
     for path in _entries(models_dir, rejected):
         try:
-            records.append(_read_model(path))
-        except (OSError, ValueError) as error:
+            records.append(_read_model(path, rejected))
+        except (OSError, ValueError, HeaderError) as error:
             why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             rejected.append(_reject(path, f"private model {path}: {why}"))
     seen: dict[str, ModelRecord] = {}
@@ -49,31 +53,55 @@ def _entries(models_dir: Path | None, rejected: list[Rejected]) -> list[Path]:
     except OSError as error:
         rejected.append(_reject(models_dir, f"models folder {models_dir}: {error.strerror}"))
         return []
-    return [path for path in entries if path.is_dir() or path.suffix == ".json"]
+    return [path for path in entries if path.is_dir() or path.suffix in (".json", ".gguf")]
 
 
 def _reject(path: Path, reason: str) -> Rejected:
     return Rejected(source_id=SOURCE_ID, raw_text=str(path), reason=cut(reason))
 
 
-def _read_model(path: Path) -> ModelRecord:
+def _read_model(path: Path, rejected: list[Rejected]) -> ModelRecord:
     name = path.name if path.is_dir() else path.stem
     org, separator, rest = name.partition(SEPARATOR)
     if not (org and separator and rest):
         raise ValueError(f"the name must be <org>{SEPARATOR}<name>")
+    model_id, headers = f"{org}/{rest}", _read_headers(path, rejected)
     main = path / "config.json" if path.is_dir() else path
+    if headers and headers[0].container == "gguf" and not (main.suffix == ".json" and main.exists()):
+        return ModelRecord(
+            model_id=model_id,
+            source_id=SOURCE_ID,
+            observed_at=_modified_at(path),
+            revision=None,
+            config=gguf_config(model_id, headers),
+            headers=headers,
+        )
     side: dict[str, Any] = {}
     for field, file in SIDE_FILES.items() if path.is_dir() else ():
         if (path / file).exists():
             side[field] = _read_json(path / file)
     return ModelRecord(
-        model_id=f"{org}/{rest}",
+        model_id=model_id,
         source_id=SOURCE_ID,
         observed_at=_modified_at(main),
         revision=None,
         config=_read_json(main),
+        headers=headers,
         **side,
     )
+
+
+def _read_headers(path: Path, rejected: list[Rejected]) -> tuple[Header, ...]:
+    """The headers beside a config. Broken ones are named, and the config serves alone; a lone GGUF must be whole."""
+    if path.suffix == ".json":
+        return ()
+    try:
+        return headers_of_folder(path) if path.is_dir() else (read_header(path),)
+    except HeaderError as error:
+        if not (path / "config.json").exists():
+            raise
+        rejected.append(_reject(path, f"private model {error}"))
+        return ()
 
 
 def _modified_at(path: Path) -> datetime:
