@@ -133,13 +133,6 @@ SEED_SCHEMAS: dict[str, pl.Schema] = {
         observed_on=pl.Date,
         date_kind=pl.String,  # exact, approx, matched
     ),
-    "context_extension": schema(
-        model_pattern=pl.String,  # regular expression on model_id
-        extended_context_tokens=pl.Int64,
-        method=pl.String,
-        url=pl.String,
-        **_ORIGIN,
-    ),
     "api_price": schema(
         provider_id=pl.String,
         model_name_raw=pl.String,

@@ -11,6 +11,7 @@ GROWTH = ("full_bytes", "window_bytes", "state_bytes")  # of a cell, of a window
 
 
 def padded(tokens: pl.Expr, step: pl.Expr) -> pl.Expr:
+    """`tokens` up to the next multiple of `step`."""
     return (tokens + step - 1) // step * step
 
 

@@ -14,7 +14,9 @@ from fitmart.flows.cli.options import data_dir_option, models_dir_option
 )
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Where the answers go (CSV).")
 @click.option("--gpu", "gpus", multiple=True, help="gpu_id or a GPU's name; may be repeated.  [default: every one]")
-@click.option("--gpu-count", type=click.IntRange(1, 1024), default=1, show_default=True)
+@click.option(
+    "--gpu-count", type=click.IntRange(1, 1024), default=1, show_default=True, help="GPUs that share the model."
+)
 @click.option("--precision", "precisions", multiple=True, help="May be repeated.  [default: as stored]")
 @click.option("--context", type=click.IntRange(1), help="Tokens of one user.  [default: the model's, 32,768 at most]")
 @click.option("--users", type=click.IntRange(1), help="Say of each GPU whether it holds so many at once.")

@@ -39,6 +39,7 @@ def money(cell: Any, *, what: str = "price") -> Decimal | None:
 
 
 def number(cell: Any, *, what: str) -> float | None:
+    """A number as a float; None where the cell is blank."""
     value = exact(cell, what=what)
     return None if value is None else float(value)
 

@@ -65,10 +65,14 @@ def test_quantized_repository_has_only_its_own_precision() -> None:
     assert own["file_bytes"] == pytest.approx(41.6e9, rel=1e-3)
     refused = size(AWQ_72B, "gguf-q4_k_m")
     assert refused["error"] == (
-        "Qwen/Qwen2.5-72B-Instruct-AWQ is already quantized (awq): it has its native precision only; "
-        "ask for gguf-q4_k_m of its base model"
+        "Qwen/Qwen2.5-72B-Instruct-AWQ is already quantized (awq): ask for gguf-q4_k_m of its base model"
     )
     assert refused["weights_total_bytes"] is None
+
+
+def test_quantized_repository_at_16_bit_has_its_own_shape() -> None:
+    # the padded width makes 72,957,861,888 parameters of 72,706,203,648
+    assert size(AWQ_72B, "bf16")["weights_total_bytes"] == 2 * 72_957_861_888
 
 
 def test_native_fp8_model_can_be_converted() -> None:
