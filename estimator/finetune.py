@@ -140,7 +140,7 @@ def finetune(
     )
     rows = rows.with_columns(
         finetune_bytes=pl.when(pl.col("error").is_null()).then(pl.sum_horizontal(*parts)),
-        trainable_params=pl.col("trained").cast(pl.Int64),
+        trainable_params=pl.when(pl.col("error").is_null()).then(pl.col("trained")).cast(pl.Int64),
     )
     return pl.concat([wanted.drop(c for c in _OUTPUT if c in wanted.columns), rows.select(_OUTPUT)], how="horizontal")
 
@@ -260,8 +260,8 @@ def _parts(factors: Factors) -> dict[str, pl.Expr]:
 def with_smallest_gpu(rows: pl.DataFrame, gpus: pl.DataFrame, *, reserve_share: float = 0.0) -> pl.DataFrame:
     """Add `smallest_gpu_id`: the GPU with the least memory that holds finetune_bytes, and comes gpu_count together.
 
-    gpus: GPU_SCHEMA. Memory is what the runtime gives out (torch_memory_bytes, else memory_bytes), less
-    `reserve_share`. Null: none does, or there are no figures.
+    gpus: GPU_SCHEMA, cut to those that the method runs on. Memory is what the runtime gives out (torch_memory_bytes,
+    else memory_bytes), less `reserve_share`. Null: none does, or there are no figures.
     """
     usable = (pl.coalesce("torch_memory_bytes", "memory_bytes") * (1 - reserve_share)).cast(pl.Int64)
     devices = gpus.select("gpu_id", "max_gpu_count", usable=usable).drop_nulls().sort("usable", "gpu_id")
