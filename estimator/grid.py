@@ -89,6 +89,11 @@ def grid_deployments(models: pl.DataFrame, reference: Reference) -> pl.DataFrame
             kv_cache_dtype=pl.lit("bf16"),
         )
     )
+    return as_deployments(rows)
+
+
+def as_deployments(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows that hold some columns of DEPLOYMENT_SCHEMA → all of them; what is absent is the engine's default."""
     blank = [pl.lit(None, dtype).alias(name) for name, dtype in DEPLOYMENT_SCHEMA.items() if name not in rows.columns]
     return conform(rows.with_columns(blank), DEPLOYMENT_SCHEMA, stage="grid")
 
@@ -103,7 +108,7 @@ def compute_marts(models: Models, reference: Reference) -> Marts:
     contexts = deployments.select("model_id", "context_tokens").unique()
     return Marts(
         footprint=footprints(deployments, models, reference).drop("engine_version", "imatrix"),
-        kv_cache=_kv_cache(contexts, models),
+        kv_cache=_kv_cache(contexts, models, reference),
         capacity=_capacity(answers),
         fit=answers.select(
             *KEY, "context_tokens", "required_bytes", "taken_bytes", "headroom_bytes",
@@ -125,9 +130,33 @@ def _capacity(answers: pl.DataFrame) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def _kv_cache(contexts: pl.DataFrame, models: Models) -> pl.DataFrame:
+def _kv_cache(contexts: pl.DataFrame, models: Models, reference: Reference) -> pl.DataFrame:
+    """What the architecture needs for one sequence, and what each engine's newest version sets aside for it."""
     wanted = contexts.join(pl.DataFrame({"kv_precision": KV_PRECISIONS}), how="cross")
-    return kv_minimum_bytes(models.caches, wanted)
+    rows = kv_minimum_bytes(models.caches, wanted)
+    for engine_id, (precision_id, column, precisions) in _ENGINE_CACHES.items():
+        asked = wanted.filter(pl.col("kv_precision").is_in(precisions)).with_columns(
+            row=pl.int_range(pl.len(), dtype=pl.Int64),
+            engine_id=pl.lit(engine_id),
+            precision_id=pl.lit(precision_id),
+            kv_cache_dtype="kv_precision",
+            **dict.fromkeys(_ONE_GPU, pl.lit(1, pl.Int64)),
+        )
+        held = engine_memory(as_deployments(asked), models, reference)
+        sized = asked.join(held, on="row", validate="1:1").select(
+            *_CACHE_KEY, pl.col("sequence_kv_bytes").alias(column)
+        )
+        rows = rows.join(sized, on=_CACHE_KEY, how="left", validate="1:1")
+    return rows
+
+
+_CACHE_KEY = ["model_id", "context_tokens", "kv_precision"]
+_ONE_GPU = ("gpu_count", "tensor_parallel", "pipeline_parallel", "data_parallel")
+# engine → (a precision it runs, the column, the KV precisions it has)
+_ENGINE_CACHES = {
+    "vllm": ("native", "vllm_bytes", ("bf16", "fp8")),
+    "llama.cpp": ("gguf-q8_0", "llamacpp_bytes", ("bf16", "q8_0", "q4_0")),
+}
 
 
 def _speed(answers: pl.DataFrame, models: Models, reference: Reference) -> pl.DataFrame:

@@ -18,7 +18,7 @@ from fitmart.warehouse.connection import CATALOG, connect
 QUERIES = (
     "SELECT * FROM smallest_gpus('Qwen/Qwen2.5-72B-Instruct', 8192)",
     "SELECT * FROM users_per_gpu('meta-llama/Llama-3.1-8B-Instruct', 8192) LIMIT 10",
-    "SELECT * FROM cheapest_offers(gpu := 'nvidia-h100-sxm', count := 8) LIMIT 5",
+    "SELECT * FROM cheapest_offers('nvidia-h100-sxm', gpus := 8) LIMIT 5",
 )
 SHOWN_TABLES = ("model", "gpu", "offer", "api_price", "footprint", "kv_cache", "capacity", "fit", "speed", "cost")
 
