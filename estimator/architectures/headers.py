@@ -127,7 +127,7 @@ def _matrices(stem: str, parts: dict[str, list[_Group]]) -> Iterable[tuple[str, 
             if main_of(beside) == main:
                 is_packed = True
                 yield logical_name(stem, main), group, unpack(stem, main, beside)
-            else:
+            elif not is_loose_scale(group.name):
                 yield group.name, group, plain(group.name, group.part)
     if is_packed:
         return

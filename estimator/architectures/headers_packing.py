@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from math import prod
 
 from fitmart.estimator.architectures.headers_records import HeaderError
+from fitmart.estimator.architectures.headers_safetensors import DTYPE_BITS
 from fitmart.estimator.formats import FORMATS, ggml_format
 
 INT32_BITS = 32
@@ -256,10 +257,11 @@ def _mlx(part: Part, parts: Parts) -> Matrix:
 
 
 def _exl2(part: Part, parts: Parts) -> Matrix:
-    """ExLlamaV2: the mean bits follow from the words; the order of the inputs tells their number."""
+    """ExLlamaV2: the mean bits follow from the bytes, scales included; the order of the inputs tells their number."""
     inputs = parts["q_invperm" if "q_invperm" in parts else "q_perm"].shape[0]
     outputs = part.shape[1]
-    return Matrix(outputs, inputs, 1, f"exl2-{_twentieth(INT32_BITS * part.shape[0] / inputs)}")
+    bits = sum(prod(p.shape) * DTYPE_BITS[p.dtype] for p in parts.values())
+    return Matrix(outputs, inputs, 1, f"exl2-{_twentieth(bits / (inputs * outputs))}")
 
 
 def _exl3(part: Part, parts: Parts) -> Matrix:
