@@ -30,7 +30,7 @@ PRIOR = {
 }  # fmt: skip
 # Servers of 2024 schedule in Python, fuse more and batch more.
 SERVER_PRIOR = PRIOR | {
-    "w16": (1.2, 0.3), "w8": (1.25, 0.3), "w4": (1.4, 0.3), "kv": (1.5, 0.2), "fl": (1.5, 0.7), "pf16": (1.7, 0.7),
+    "w16": (1.2, 0.3), "w8": (1.25, 0.3), "w4": (1.4, 0.3), "kv": (1.5, 0.12), "fl": (1.5, 0.7), "pf16": (1.7, 0.7),
     "pfq": (2.2, 0.7), "pfm": (2.0, 1.0), "pfa": (2.0, 0.7), "L": (5e-5, 0.8), "Lm": (5e-5, 0.5), "B": (5e-5, 1.0),
 }  # fmt: skip
 # One code base, measured with one tool on every class of device: its groups share what depends on the engine, not on
