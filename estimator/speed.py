@@ -34,7 +34,7 @@ def with_speed(workloads: pl.DataFrame, coefficients: pl.DataFrame) -> pl.DataFr
     Adds decode_tokens_per_s (one user at `batch`), prefill_tokens_per_s, ttft_ms (one unloaded request),
     throughput_tokens_per_s (output tokens of all `throughput_batch` users over the whole request), each with _low and
     _high, and the linear terms of a step of the served batch: decode_fixed_s, decode_s_per_user,
-    decode_s_per_kv_token, prefill_s_per_token. Null where bandwidth or peak rate is not known.
+    decode_s_per_kv_token, prefill_s_per_token. Null where bandwidth or peak rate is not known; no prompt has no rate.
     """
     rows = with_coefficients(workloads, coefficients)
     own, served = (_of_one_replica(c) for c in ("batch", "throughput_batch"))
@@ -52,7 +52,11 @@ def with_speed(workloads: pl.DataFrame, coefficients: pl.DataFrame) -> pl.DataFr
     all_served = served * pl.col("replicas")
     figures = {
         "decode_tokens_per_s": (1 / pl.col("step"), "decode", False),
-        "prefill_tokens_per_s": (pl.col("input_tokens") / pl.col("prompt"), "prefill", False),
+        "prefill_tokens_per_s": (
+            pl.when(pl.col("prompt") > 0).then(pl.col("input_tokens") / pl.col("prompt")),
+            "prefill",
+            False,
+        ),
         "ttft_ms": (pl.col("prompt") * 1e3, "prefill", True),
         "throughput_tokens_per_s": (all_served * output / pl.col("request"), "e2e", False),
     }

@@ -117,7 +117,7 @@ def prefill_terms(sequences: pl.Expr) -> Terms:
     """Terms of taking in the prompts (`input_tokens`) of `sequences` sequences, in chunks."""
     tokens = pl.col("input_tokens") * sequences
     chunks = (tokens / pl.col("chunk_tokens")).ceil()
-    in_chunk = tokens / chunks
+    in_chunk = tokens / chunks.clip(1)  # no prompt has no chunks
     bits, is_old = pl.col("weight_bits"), _is_old_llamacpp()
     dense = 2.0 * pl.col("dense_params") * tokens / _peak()
     expands = is_old & (pl.col("device_class").str.starts_with("nvidia"))
@@ -140,7 +140,7 @@ def prefill_terms(sequences: pl.Expr) -> Terms:
     }
     per_chunk = {name: chunks * each for name, each in (_weights(in_chunk) | _launches()).items()}
     stages = pl.col("stages")
-    alone = 1 - PIPELINE_SHARE + PIPELINE_SHARE * (chunks + stages - 1) / (chunks * stages)
+    alone = 1 - PIPELINE_SHARE + PIPELINE_SHARE * (chunks + stages - 1) / (chunks.clip(1) * stages)
     return {name: seconds * alone for name, seconds in (once | per_chunk).items()}
 
 

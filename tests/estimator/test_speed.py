@@ -121,6 +121,14 @@ def test_an_unknown_rate_leaves_the_speeds_open() -> None:
     assert row["ttft_ms"] is None
 
 
+def test_no_prompt_takes_no_time_and_no_output_is_no_throughput() -> None:
+    rows = with_speed(workload({"input_tokens": 0, "attention_flop": 0.0}, {"output_tokens": 0}), MEASURED)
+    without_prompt, without_output = rows.iter_rows(named=True)
+    assert (without_prompt["ttft_ms"], without_prompt["prefill_tokens_per_s"]) == (0, None)
+    assert without_prompt["throughput_tokens_per_s"] > 0
+    assert without_output["throughput_tokens_per_s"] == 0
+
+
 SIZES = st.fixed_dictionaries(
     {
         "engine_id": st.sampled_from(["vllm", "sglang", "tensorrt-llm", "llama.cpp", "mlx"]),
