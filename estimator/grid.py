@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from fitmart.estimator.estimate import engine_memory, footprints, judge, with_facts
+from fitmart.estimator.finetune_grid import finetune_rows
 from fitmart.estimator.frames import DEPLOYMENT_SCHEMA, conform
 from fitmart.estimator.kv_cache import kv_minimum_bytes
 from fitmart.estimator.reference import Models, Reference
@@ -31,6 +32,7 @@ class Marts:
     capacity: pl.DataFrame
     fit: pl.DataFrame
     speed: pl.DataFrame
+    finetune: pl.DataFrame
 
 
 def grid_precisions(models: pl.DataFrame, precisions: pl.DataFrame) -> pl.DataFrame:
@@ -115,6 +117,7 @@ def compute_marts(models: Models, reference: Reference) -> Marts:
             "users", "users_kv8", "verdict", "limited_by",
         ),
         speed=_speed(answers, models, reference),
+        finetune=finetune_rows(models, reference),
     )  # fmt: skip
 
 

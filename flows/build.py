@@ -6,7 +6,7 @@ time; a bucket whose inputs are as before has its partitions already.
 
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -27,7 +27,7 @@ from fitmart.warehouse.snapshot import seeds_hash
 
 ESTIMATOR = Path(__file__).resolve().parent.parent / "estimator"
 FLOWS = Path(__file__).resolve().parent
-MARTS = ("footprint", "kv_cache", "capacity", "fit", "speed")
+MARTS = ("footprint", "kv_cache", "capacity", "fit", "speed", "finetune")
 BUCKETS = 16  # of models: a new model computes one of them again
 Progress = Callable[[int, int], None]  # buckets done, of how many
 
@@ -49,13 +49,14 @@ def build(
     models_dir: Path | None = None,
     *,
     as_of: date | None = None,
+    include: Sequence[str] = (),
     progress: Progress = lambda done, total: None,
 ) -> BuildReport:
-    """Build and publish; only for the holder of the refresh lock."""
+    """Build and publish; only for the holder of the refresh lock. `include`: globs of model ids; none: all."""
     started = time.monotonic()
     built_at = datetime.now(UTC)
     reference = load_reference()
-    catalog = read_catalog(data_dir / "landing", models_dir, reference, built_at, as_of)
+    catalog = read_catalog(data_dir / "landing", models_dir, reference, built_at, as_of=as_of, include=include)
     hashes = _input_hashes(catalog, as_of)
     rejected = catalog.frames["rejected"].height
     if published_inputs(data_dir) == inputs_hash(hashes):

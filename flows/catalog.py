@@ -3,15 +3,17 @@
 Parsing runs at build, from landing, so that a mended parser or a new alias mends the past too.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from fitmart.estimator.anatomy import Anatomy
+from fitmart.estimator.architectures.annotate import annotate
 from fitmart.estimator.errors import FitmartError
 from fitmart.estimator.frames import schema
 from fitmart.estimator.grid import grid_devices
@@ -42,11 +44,21 @@ class Catalog:
 
 
 def read_catalog(
-    landing_dir: Path, models_dir: Path | None, reference: Reference, built_at: datetime, as_of: date | None = None
+    landing_dir: Path,
+    models_dir: Path | None,
+    reference: Reference,
+    built_at: datetime,
+    *,
+    as_of: date | None = None,
+    include: Sequence[str] = (),
 ) -> Catalog:
-    """All that is known at `built_at` (or, with `as_of`, what was known on that day)."""
+    """All that is known at `built_at` (or, with `as_of`, what was known on that day).
+
+    `include`: globs of the model ids wanted; none: all.
+    """
     found = read_models(landing_dir, models_dir, as_of=as_of)
-    records, anatomies, rejected = _read_anatomies(found.records)
+    wanted = [r for r in found.records if not include or any(fnmatchcase(r.model_id, glob) for glob in include)]
+    records, anatomies, rejected = _read_anatomies(wanted)
     rejected = found.rejected + rejected
     offers, refused = _offers(landing_dir, as_of)
     rejected += refused
@@ -61,6 +73,7 @@ def read_catalog(
         "model": _with_metadata(models.models, records),
         "model_tensor": models.tensors,
         "model_cache": models.caches,
+        "config_field": _config_fields(records),
         "offer": _naive(current),
         "best_offer": _naive(best_offer(current, grid_devices(reference.gpus), built_at)),
         "api_price": _naive(current_prices(prices, ages, built_at)),
@@ -120,6 +133,15 @@ def _metadata(record: ModelRecord) -> dict[str, Any]:
         "source_id": record.source_id,
         "observed_at": record.observed_at.astimezone(UTC).replace(tzinfo=None),
     }
+
+
+def _config_fields(records: list[ModelRecord]) -> pl.DataFrame:
+    """`config_field`: the annotated configs."""
+    rows = [{"model_id": record.model_id} | row for record in records for row in annotate(record.config)]
+    return pl.DataFrame(rows, schema=_FIELD_SCHEMA).rename({"value": "field_value"})
+
+
+_FIELD_SCHEMA = schema(model_id=pl.String, field=pl.String, value=pl.String, meaning=pl.String, effect=pl.String)
 
 
 def _offers(landing_dir: Path, as_of: date | None) -> tuple[pl.DataFrame, list[Rejected]]:

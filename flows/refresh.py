@@ -26,9 +26,10 @@ def refresh(
     *,
     only: Sequence[str] | None = None,
     offline: bool = False,
+    include: Sequence[str] = (),
     progress: Progress = lambda done, total: None,
 ) -> RefreshReport:
-    """Harvest (or `only` those sources), build, check, publish.
+    """Harvest (or `only` those sources), build (or `include` only models that match), check, publish.
 
     A source that fails costs only itself. LockHeldError names another refresh at work; CheckError and StorageError
     leave the catalog that is published as it is.
@@ -37,4 +38,4 @@ def refresh(
 
     with refresh_lock(settings.data_dir, wait_s=settings.lock_wait_s):
         runs = harvest(settings, only=only, offline=offline)
-        return RefreshReport(runs, build(settings.data_dir, settings.models_dir, progress=progress))
+        return RefreshReport(runs, build(settings.data_dir, settings.models_dir, include=include, progress=progress))

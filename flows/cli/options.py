@@ -28,3 +28,10 @@ def models_dir_option(function: Callable[..., Any]) -> Callable[..., Any]:
         default=None,
         help="Private models: <org>__<name>.json or <org>__<name>/config.json.",
     )(function)
+
+
+def include_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`--include`: a smaller catalog."""
+    return click.option(
+        "--include", multiple=True, metavar="PATTERN", help="Only models that match ('Qwen/*'); may be repeated."
+    )(function)

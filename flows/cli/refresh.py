@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from fitmart.flows.cli.options import data_dir_option, models_dir_option
+from fitmart.flows.cli.options import data_dir_option, include_option, models_dir_option
 
 STALE_OR_FAILED = 3
 
@@ -13,11 +13,18 @@ STALE_OR_FAILED = 3
 @click.option("--offline", is_flag=True, help="Ask no source on the network.")
 @click.option("--only", multiple=True, metavar="SOURCE", help="Harvest only this source; may be repeated.")
 @click.option("--strict", is_flag=True, help="Exit with 3 where a source failed or is stale.")
+@include_option
 @data_dir_option
 @models_dir_option
 @click.pass_context
 def command(
-    ctx: click.Context, offline: bool, only: tuple[str, ...], strict: bool, data_dir: Path, models_dir: Path | None
+    ctx: click.Context,
+    offline: bool,
+    only: tuple[str, ...],
+    strict: bool,
+    include: tuple[str, ...],
+    data_dir: Path,
+    models_dir: Path | None,
 ) -> None:
     """Harvest every source, build the catalog, check it and publish it.
 
@@ -29,7 +36,7 @@ def command(
 
     settings = Settings.from_environment(data_dir=data_dir, models_dir=models_dir)
     with BuildProgress() as progress:
-        report = refresh(settings, only=only or None, offline=offline, progress=progress)
+        report = refresh(settings, only=only or None, offline=offline, include=include, progress=progress)
     stale = say_refresh(report, data_dir)
     if strict and (report.failed or stale):
         ctx.exit(STALE_OR_FAILED)

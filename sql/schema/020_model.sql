@@ -195,14 +195,14 @@ CREATE TABLE config_field (
     field VARCHAR NOT NULL,
     field_value VARCHAR,
     meaning VARCHAR,
-    is_read BOOLEAN
+    effect VARCHAR
 );
-COMMENT ON TABLE config_field IS 'One row per model and field of its config, with what it means; source: config.json';
+COMMENT ON TABLE config_field IS 'One row per model and field of its config that the estimator reads, with what it means; source: config.json';
 COMMENT ON COLUMN config_field.model_id IS 'Model; source: model';
 COMMENT ON COLUMN config_field.field IS 'Path of the field, text_config.num_hidden_layers; source: config.json';
 COMMENT ON COLUMN config_field.field_value IS 'Value as JSON; source: config.json';
 COMMENT ON COLUMN config_field.meaning IS 'What the field says, in words; source: fitmart.estimator.architectures';
-COMMENT ON COLUMN config_field.is_read IS 'Whether the estimator uses it; source: fitmart.estimator.architectures';
+COMMENT ON COLUMN config_field.effect IS 'What it does to memory, in words; source: fitmart.estimator.architectures';
 
 CREATE TABLE model_check (
     model_id VARCHAR NOT NULL,
