@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -57,7 +57,10 @@ def _read_anatomy(record: ModelRecord) -> Anatomy:
             return anatomy_from_headers(
                 record.model_id, record.headers, record.config, quant_config=record.quant_config
             )
-    return parse_config(record.model_id, record.config, quant_config=record.quant_config)
+    anatomy = parse_config(record.model_id, record.config, quant_config=record.quant_config)
+    if stored := record.metadata.get("stored_bytes"):  # an index's total, where there were too many headers to read
+        return replace(anatomy, facts=replace(anatomy.facts, stored_bytes=int(stored)))
+    return anatomy
 
 
 def answer_scenarios(rows: pl.DataFrame, landing_dir: Path, models_dir: Path | None) -> pl.DataFrame:

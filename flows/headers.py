@@ -1,7 +1,8 @@
 """Headers of weight files, read from this machine or from the Hub: never the weights themselves.
 
-Landed in a repository's document under `headers`: {"files": {name: {"header": text, "bytes": size}}} for safetensors,
-{"gguf": {"file", "headers"}} for a repository that holds GGUF alone, {"total_size"} where there are too many shards.
+Landed in a repository's document under `headers`: {"files": {name: {"header": text, "bytes": size}}} for safetensors;
+{"sizes": {name: bytes}} of GGUF files, with {"gguf": {"file", "headers"}} where there is no config.json; {"total_size"}
+where there are too many shards; {"missing": why} where the files are broken.
 """
 
 import json
@@ -171,12 +172,20 @@ def fetch_headers(
         files, total = listed.shards, listed.total_bytes
     if len(files) > max_shards:
         return {"total_size": total}
-    if files:
-        return {"files": {name: _fetch_safetensors(client, repo_id, revision, name) for name in files}}
+    if not files:
+        has_gguf = any(name.endswith(".gguf") for name in names)
+        return _fetch_gguf_repository(client, repo_id, revision, names) if has_gguf else None
+    return {"files": {name: _fetch_safetensors(client, repo_id, revision, name) for name in files}}
+
+
+def _fetch_gguf_repository(client: "HubClient", repo_id: str, revision: str, names: Collection[str]) -> dict[str, Any]:
+    """The sizes of all GGUF files (one request), and the header of one where nothing else describes the model."""
+    sizes = client.file_sizes(repo_id, revision)
+    landed: dict[str, Any] = {"sizes": {name: size for name, size in sizes.items() if name.endswith(".gguf")}}
     if "config.json" not in names and (gguf := _typical_gguf(names)):
-        headers = [fetch_gguf(client, repo_id, revision, str(path)) for path in shards_beside(Path(gguf))]
-        return {"gguf": {"file": gguf, "headers": [_to_json(header) for header in headers]}}
-    return None
+        headers = [fetch_gguf(client, repo_id, revision, path.as_posix()) for path in shards_beside(Path(gguf))]
+        landed["gguf"] = {"file": gguf, "headers": [_to_json(header) for header in headers]}
+    return landed
 
 
 def _fetch_safetensors(client: "HubClient", repo_id: str, revision: str, name: str) -> dict[str, Any]:

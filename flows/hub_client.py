@@ -88,6 +88,16 @@ class HubClient:
 
         return self._retry(attempt)
 
+    def file_sizes(self, repo_id: str, revision: str) -> dict[str, int]:
+        """Bytes of each file of a repository."""
+
+        def attempt() -> dict[str, int]:
+            with self._typed_errors(repo_id):
+                info = self._api.model_info(repo_id, revision=revision, files_metadata=True)
+                return {s.rfilename: s.size for s in info.siblings or () if s.size is not None}
+
+        return self._retry(attempt)
+
     def _get(
         self, repo_id: str, revision: str, name: str, asked: dict[str, str], max_bytes: int
     ) -> tuple[bytes, httpx2.Headers]:

@@ -15,6 +15,8 @@ from servers.loopback import Answer, LoopbackServer, Request
 PAGE = 1000
 TOKEN = "hf_loopback"
 _MODEL = re.compile(r"^/api/models/([^/]+/[^/]+)$")
+_REVISION = re.compile(r"^/api/models/([^/]+/[^/]+)/revision/([^/]+)$")
+_RANGE = re.compile(r"^bytes=(\d+)-(\d+)$")
 _RESOLVE = re.compile(r"^/([^/]+/[^/]+)/resolve/([^/]+)/(.+)$")
 
 
@@ -48,6 +50,8 @@ class HubServer(LoopbackServer):
         if match := _MODEL.match(request.path):
             repository = self.repositories.get(match[1])
             return _json(_expand(self._record(match[1]), request)) if repository else _error(404, "RepoNotFound")
+        if match := _REVISION.match(request.path):
+            return self._at_revision(*match.groups())
         if match := _RESOLVE.match(request.path):
             return self._resolve(request, *match.groups())
         return _error(404, "EntryNotFound")
@@ -96,7 +100,21 @@ class HubServer(LoopbackServer):
             return _error(404, "EntryNotFound")
         body = repository.files[name]
         etag = hashlib.sha1(body).hexdigest()
-        return Answer(200, body, {"ETag": f'"{etag}"', "X-Repo-Commit": repository.sha})
+        headers = {"ETag": f'"{etag}"', "X-Repo-Commit": repository.sha}
+        if found := _RANGE.match(request.headers.get("range", "")):
+            start, end = int(found[1]), min(int(found[2]), len(body) - 1)
+            if start > end:
+                return Answer(416, b"", {"Content-Range": f"bytes */{len(body)}"})
+            return Answer(206, body[start : end + 1], headers | {"Content-Range": f"bytes {start}-{end}/{len(body)}"})
+        return Answer(200, body, headers)
+
+    def _at_revision(self, repo_id: str, revision: str) -> Answer:
+        """`blobs=true`: the files with their sizes."""
+        repository = self.repositories.get(repo_id)
+        if repository is None or revision != repository.sha:
+            return _error(404, "RevisionNotFound" if repository else "RepoNotFound")
+        files = [{"rfilename": name, "size": len(body)} for name, body in sorted(repository.files.items())]
+        return _json(self._record(repo_id) | {"siblings": files})
 
 
 def _is_of(repo_id: str, author: str | None) -> bool:

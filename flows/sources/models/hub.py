@@ -2,7 +2,8 @@
 
 Landed: `listing`, the figures of all followed repositories that change daily (downloads, likes, gate, revision); and
 one document a repository, written again only when its revision changes:
-{"repo_id", "sha", "metadata": {…}, "files": {"config.json": text, …}, "missing": {"config.json": why}}.
+{"repo_id", "sha", "metadata": {…}, "files": {"config.json": text, …}, "missing": {"config.json": why}}, and "headers",
+as flows/headers.py describes them, for the repositories whose weight files are to be looked at (FITMART_HUB_HEADERS).
 """
 
 import json
@@ -12,8 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from fitmart.flows.errors import SourceError, TransientError
+from fitmart.estimator.architectures.headers_gguf_config import gguf_config
+from fitmart.estimator.architectures.headers_records import HeaderError
+from fitmart.flows.errors import SourceError, TerminalError, TransientError
+from fitmart.flows.headers import fetch_headers, landed_headers
 from fitmart.flows.http import Http
+from fitmart.flows.settings import Settings
 from fitmart.flows.sources.contract import ModelRecord, Payload, Rejected, Since
 from fitmart.flows.sources.models import bundled
 from fitmart.flows.sources.models.reading import cut, read_object
@@ -52,6 +57,7 @@ BATCH = 64  # repositories asked for before the first of them are handed on
 AUTHOR_LIMIT = 1000  # repositories listed of a watched author
 FEW = 4  # so many missing of one author are asked for singly, more by a listing
 GATED_MARK = "#gated"  # on the URL of a document without files: asked again once there is a token
+HEADERS_MARK = "#headers"  # on the URL of a document whose headers were asked for
 
 
 def fetch(http: Http, since: Since) -> Iterator[Payload]:
@@ -65,9 +71,14 @@ def fetch(http: Http, since: Since) -> Iterator[Payload]:
         watch = {*settings.hub_watch, *bundled.list_repositories()}
         models = _list(client, settings.hub_top, watch, settings.hub_concurrency)
         landed = {name: payload.url for name, payload in since.landed.items()}
-        changed = [m for m in models.values() if not _is_landed(landed.get(m.id), m, has_token=token is not None)]
+        wanted = {name for name in models if _wants_headers(name, settings)}
+        changed = [
+            m
+            for m in models.values()
+            if not _is_landed(landed.get(m.id), m, has_token=token is not None, wants_headers=m.id in wanted)
+        ]
         yield _listing(client.endpoint, models)
-        yield from _documents(client, changed, settings.hub_concurrency)
+        yield from _documents(client, changed, settings.hub_concurrency, wanted)
     finally:
         client.close()
 
@@ -105,19 +116,30 @@ def _one(client: "HubClient", repo_id: str) -> "ModelInfo | None":
         return None
 
 
-def _is_landed(url: str | None, model: "ModelInfo", *, has_token: bool) -> bool:
+def _wants_headers(repo_id: str, settings: Settings) -> bool:
+    """Whether the setting covers the repository: all, the watched ones (or their authors'), none."""
+    if settings.hub_headers == "watch":
+        return not {repo_id, repo_id.partition("/")[0]}.isdisjoint(settings.hub_watch)
+    return settings.hub_headers == "all"
+
+
+def _is_landed(url: str | None, model: "ModelInfo", *, has_token: bool, wants_headers: bool = False) -> bool:
     if url is None or f"/tree/{model.sha}" not in url:
+        return False
+    if wants_headers and not url.endswith((HEADERS_MARK, GATED_MARK)):
         return False
     return not (has_token and url.endswith(GATED_MARK))
 
 
-def _documents(client: "HubClient", models: "list[ModelInfo]", concurrency: int) -> Iterator[Payload]:
+def _documents(
+    client: "HubClient", models: "list[ModelInfo]", concurrency: int, with_headers: set[str]
+) -> Iterator[Payload]:
     """A document for each of `models`. One that fails is left for the next run; the failure is raised at the end."""
     failures: list[SourceError] = []
 
     def read(model: "ModelInfo") -> Payload | SourceError:
         try:
-            return _document(client, model)
+            return _document(client, model, has_headers=model.id in with_headers)
         except SourceError as error:
             return error
 
@@ -133,7 +155,7 @@ def _documents(client: "HubClient", models: "list[ModelInfo]", concurrency: int)
         raise type(first)(f"{len(failures)} of {len(models)} changed repositories could not be read; {first}")
 
 
-def _document(client: "HubClient", model: "ModelInfo") -> Payload:
+def _document(client: "HubClient", model: "ModelInfo", *, has_headers: bool) -> Payload:
     from fitmart.flows.hub_client import GatedError, GoneError
 
     names = {s.rfilename for s in model.siblings or ()}
@@ -156,8 +178,20 @@ def _document(client: "HubClient", model: "ModelInfo") -> Payload:
         "missing": missing,
     }
     url = f"{client.endpoint}/{model.id}/tree/{model.sha}"
-    is_closed = bool(missing) and not files
-    return Payload(name=model.id, content=_to_bytes(document), url=url + GATED_MARK if is_closed else url)
+    if missing and not files:
+        url += GATED_MARK
+    elif has_headers:
+        document["headers"] = _headers(client, model, names)
+        url += HEADERS_MARK
+    return Payload(name=model.id, content=_to_bytes(document), url=url)
+
+
+def _headers(client: "HubClient", model: "ModelInfo", names: set[str]) -> dict[str, Any] | None:
+    """What to land of the weight files' headers; broken ones as the reason why there are none."""
+    try:
+        return fetch_headers(client, model.id, model.sha or "", names)
+    except (HeaderError, TerminalError) as error:
+        return {"missing": str(error)}
 
 
 def _listing(endpoint: str, models: "dict[str, ModelInfo]") -> Payload:
@@ -204,7 +238,13 @@ def parse(content: bytes, seen_at: datetime, name: str = "") -> ModelRecord | Re
         return Rejected(
             source_id=SOURCE_ID, raw_text=cut(content.decode(errors="replace")), reason=f"{name}: {error!r}"
         )
-    if "config.json" not in files:
+    landed = document.get("headers") or {}
+    try:
+        headers = landed_headers(landed, repo_id)
+        own = gguf_config(repo_id, headers) if headers and "config.json" not in files else None
+    except (HeaderError, KeyError, TypeError, ValueError):  # `fetch_headers` has read them: only a newer reader may not
+        headers, own = (), None
+    if own is None and "config.json" not in files:
         why = next(iter(document.get("missing", {}).values()), f"{repo_id}: no config.json in the repository")
         return Rejected(source_id=SOURCE_ID, raw_text=repo_id, reason=why)
     parsed: dict[str, dict[str, Any]] = {}
@@ -219,11 +259,18 @@ def parse(content: bytes, seen_at: datetime, name: str = "") -> ModelRecord | Re
         source_id=SOURCE_ID,
         observed_at=seen_at,
         revision=document.get("sha"),
-        config=_with_side_files(parsed),
+        config=own or _with_side_files(parsed),
         quant_config=parsed.get("hf_quant_config.json"),
         generation_config=parsed.get("generation_config.json"),
-        metadata=describe(metadata),
+        metadata=describe(metadata) | _sizes(landed),
+        headers=headers,
     )
+
+
+def _sizes(landed: dict[str, Any]) -> dict[str, Any]:
+    """What a document's `headers` tell of bytes where they hold no header."""
+    names = {"sizes": "gguf_files", "total_size": "stored_bytes"}
+    return {name: landed[key] for key, name in names.items() if landed.get(key)}
 
 
 def parse_listing(content: bytes) -> dict[str, dict[str, Any]]:
