@@ -26,8 +26,23 @@ def with_gpu(deployments: pl.DataFrame, gpus: pl.DataFrame) -> pl.DataFrame:
     return deployments.join(devices, on="gpu_id", how="left", maintain_order="left", validate="m:1")
 
 
+def in_devices(deployments: pl.DataFrame, gpus: pl.DataFrame) -> pl.DataFrame:
+    """Deployments as an engine sees them: a card of several devices is so many GPUs, each with its own memory."""
+    cards = gpus.filter(pl.col("device_count") > 1).select(
+        "gpu_id", "device_count", one=pl.coalesce("torch_memory_bytes", "memory_bytes") // pl.col("device_count")
+    )
+    rows = deployments.join(cards, on="gpu_id", how="left", maintain_order="left", validate="m:1")
+    is_split = pl.col("device_count").is_not_null() & pl.col("device_memory_bytes").is_null()
+    times = pl.when(is_split).then("device_count").otherwise(1)
+    return rows.with_columns(
+        pl.col("gpu_count", "tensor_parallel") * times, device_memory_bytes=pl.coalesce("device_memory_bytes", "one")
+    ).select(deployments.columns)
+
+
 def engine_memory(deployments: pl.DataFrame, models: Models, reference: Reference) -> pl.DataFrame:
-    """ENGINE_MEMORY_SCHEMA, one row for each deployment (DEPLOYMENT_SCHEMA), each by its own engine's rules."""
+    """ENGINE_MEMORY_SCHEMA, one row for each deployment (DEPLOYMENT_SCHEMA), each by its own engine's rules.
+
+    `deployments` count devices (`in_devices`)."""
     rows = with_gpu(conform(deployments, DEPLOYMENT_SCHEMA, stage="estimate"), reference.gpus)
     parts = [
         _ENGINES[str(engine)](part, models, reference)
@@ -92,14 +107,16 @@ def judge(deployments: pl.DataFrame, models: Models, reference: Reference) -> pl
         "native_precision",
         extended_context_tokens=pl.coalesce("extended_context_tokens", "max_context_tokens"),
     )
-    memory = engine_memory(deployments, models, reference)
-    rows = deployments.join(memory, on="row", how="left", validate="1:1", maintain_order="left").join(
+    seen = in_devices(deployments, reference.gpus)
+    memory = engine_memory(seen, models, reference)
+    rows = seen.join(memory, on="row", how="left", validate="1:1", maintain_order="left").join(
         limits, on="model_id", how="left", validate="m:1", maintain_order="left"
     )
     is_native = pl.col("precision_id") == "native"
     rows = rows.with_columns(stored_precision_id=pl.when(is_native).then("native_precision").otherwise("precision_id"))
     judged = with_verdict(with_support(rows, reference.support))
-    return judged.drop("native_precision", "stored_precision_id", "extended_context_tokens")
+    as_asked = deployments.select("gpu_count", "tensor_parallel", "device_memory_bytes").get_columns()
+    return judged.with_columns(as_asked).drop("native_precision", "stored_precision_id", "extended_context_tokens")
 
 
 def with_facts(rows: pl.DataFrame, models: Models, reference: Reference) -> pl.DataFrame:

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from fitmart.estimator.finetune import DEFAULT_RANK, finetune
+from fitmart.estimator.finetune import DEFAULT_RANK, finetune, with_smallest_gpu
 from fitmart.estimator.reference import Models, Reference
 
 # method, optimizer: full training with fp32 states and pure bf16; adapters with the optimizer usual for each.
@@ -42,30 +42,12 @@ def finetune_rows(models: Models, reference: Reference) -> pl.DataFrame:
     )
     rows = finetune(models.models, models.tensors, wanted).filter(pl.col("error").is_null())
     is_full = pl.col("method") == "full"
-    return _with_smallest_gpu(rows.rename({old: new for new, old in _PARTS.items()}), reference.gpus).select(
+    trainable = pl.col("vendor").is_in(["NVIDIA", "AMD"]) & ~pl.col("is_unified_memory")
+    rows = with_smallest_gpu(rows, reference.gpus.filter(trainable & (pl.col("device_count") == 1)))
+    return rows.rename({old: new for new, old in _PARTS.items()}).select(
         "model_id", "method", "optimizer", "sequence_tokens", "gpu_count", *_PARTS,
         lora_rank=pl.when(~is_full).then("lora_rank"),
         batch="batch",
         is_checkpointed="is_checkpointed",
         smallest_gpu_id="smallest_gpu_id",
     )  # fmt: skip
-
-
-def _with_smallest_gpu(rows: pl.DataFrame, gpus: pl.DataFrame) -> pl.DataFrame:
-    """smallest_gpu_id: of the NVIDIA and AMD GPUs sold in that count, the smallest that holds a GPU's share."""
-    usable = gpus.filter(pl.col("vendor").is_in(["NVIDIA", "AMD"]) & ~pl.col("is_unified_memory"))
-    sizes = usable.select(
-        "max_gpu_count", smallest_gpu_id="gpu_id", memory=pl.coalesce("torch_memory_bytes", "memory_bytes")
-    )
-    found = [
-        rows.filter(pl.col("gpu_count") == count)
-        .sort("total_bytes")
-        .join_asof(
-            sizes.filter(pl.col("max_gpu_count") >= count).drop("max_gpu_count").sort("memory", "smallest_gpu_id"),
-            left_on="total_bytes",
-            right_on="memory",
-            strategy="forward",
-        )
-        for count in GPU_COUNTS
-    ]
-    return pl.concat(found)

@@ -65,6 +65,7 @@ GPU_SCHEMA = schema(
     max_gpu_count=pl.Int64,
     purchase_usd=pl.Float64,
     compute_capability=pl.String,
+    device_count=pl.Int64,  # devices that the runtime sees in one card; memory and rates are the card's
 )
 
 # One configuration to answer for; null = the engine's own default for that device, version and usage.

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from fitmart.estimator.estimate import engine_memory, footprints, judge, with_facts
+from fitmart.estimator.estimate import engine_memory, footprints, in_devices, judge, with_facts
 from fitmart.estimator.finetune_grid import finetune_rows
 from fitmart.estimator.frames import DEPLOYMENT_SCHEMA, conform
 from fitmart.estimator.kv_cache import kv_minimum_bytes
@@ -103,7 +103,8 @@ def as_deployments(rows: pl.DataFrame) -> pl.DataFrame:
 def compute_marts(models: Models, reference: Reference) -> Marts:
     """Every mart row of these models, from the anatomy to the speed (costs follow with the prices)."""
     deployments = grid_deployments(models.models, reference)
-    eight_bit = engine_memory(deployments.with_columns(kv_cache_dtype=pl.lit("fp8")), models, reference)
+    seen = in_devices(deployments, reference.gpus).with_columns(kv_cache_dtype=pl.lit("fp8"))
+    eight_bit = engine_memory(seen, models, reference)
     answers = judge(deployments, models, reference).join(
         eight_bit.select("row", users_kv8="users"), on="row", how="left", validate="1:1", maintain_order="left"
     )

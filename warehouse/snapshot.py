@@ -48,7 +48,6 @@ SEED_SCHEMAS: dict[str, pl.Schema] = {
         release_year=pl.Int64,
         purchase_basis=pl.String,
         purchased_on=pl.Date,
-        device_count=pl.Int64,  # devices that the runtime sees in one card; memory and rates are the card's
         notes=pl.String,
         **_ORIGIN,
     ),
