@@ -4,7 +4,8 @@ Columns are matched by name. A column that a frame lacks stays null; one that th
 key that its dimension does not hold.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date, datetime
 from pathlib import Path
 
@@ -30,32 +31,28 @@ KEY_TYPES: dict[str, tuple[str, ...]] = {
 
 def create_schema(con: duckdb.DuckDBPyConnection, frames: Mapping[str, pl.DataFrame]) -> None:
     """Types, tables and comments. `frames` by table name: the dimensions in KEY_TYPES give the values of the keys."""
-    con.begin()  # hundreds of small statements: one commit
-    for key, tables in KEY_TYPES.items():
-        columns = [frames[t][key].cast(pl.String) for t in tables if t in frames]
-        values = sorted({v for c in columns for v in c if v is not None})
-        # A type without values breaks queries: a catalog without offers still has to answer.
-        con.execute(f"CREATE TYPE {key} AS ENUM ({', '.join(quoted(v) for v in values or [''])})")
-    for path in sql_files("schema"):
-        con.execute(path.read_text(encoding="utf-8"))
-    con.commit()
+    with _one_commit(con):
+        for key, tables in KEY_TYPES.items():
+            columns = [frames[t][key].cast(pl.String) for t in tables if t in frames]
+            values = sorted({v for c in columns for v in c if v is not None})
+            # A type without values breaks queries: a catalog without offers still has to answer.
+            con.execute(f"CREATE TYPE {key} AS ENUM ({', '.join(quoted(v) for v in values or [''])})")
+        for path in sql_files("schema"):
+            con.execute(path.read_text(encoding="utf-8"))
 
 
 def load_frames(con: duckdb.DuckDBPyConnection, frames: Mapping[str, pl.DataFrame]) -> None:
-    """Insert every frame into the table of its name; times become UTC without a zone.
+    """Insert every frame into the table of its name, all or none; times become UTC without a zone.
 
     Raises CatalogError naming table and column or value.
     """
-    for table, frame in frames.items():
-        _must_exist(con, table, frame.columns)
-        con.register(
-            "incoming",
-            frame.with_columns(
-                pl.selectors.datetime(time_zone="*").dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-            ),
-        )
-        _insert(con, table, "incoming")
-        con.unregister("incoming")
+    zoned = pl.selectors.datetime(time_zone="*")
+    with _one_commit(con):
+        for table, frame in frames.items():
+            _must_exist(con, table, frame.columns)
+            con.register("incoming", frame.with_columns(zoned.dt.convert_time_zone("UTC").dt.replace_time_zone(None)))
+            _insert(con, table, "incoming")
+            con.unregister("incoming")
 
 
 def load_partitions(con: duckdb.DuckDBPyConnection, table: str, paths: Sequence[Path]) -> None:
@@ -89,7 +86,8 @@ def create_views(con: duckdb.DuckDBPyConnection) -> None:
         failures: list[str] = []
         for path in waiting:
             try:
-                con.execute(path.read_text(encoding="utf-8"))
+                with _one_commit(con):
+                    con.execute(path.read_text(encoding="utf-8"))
             except duckdb.CatalogException as error:
                 later.append(path)
                 failures.append(f"{path.name}: {one_line(error)}")
@@ -137,6 +135,18 @@ def row_counts(con: duckdb.DuckDBPyConnection) -> dict[str, int]:
     """Rows of each table."""
     tables = con.execute("SELECT table_name FROM duckdb_tables() WHERE NOT internal ORDER BY table_name").fetchall()
     return {t: con.execute(f"SELECT count(*) FROM {t}").fetchall()[0][0] for (t,) in tables}
+
+
+@contextmanager
+def _one_commit(con: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """All statements or none, and one write to disk for all."""
+    con.begin()
+    try:
+        yield
+    except BaseException:
+        con.rollback()
+        raise
+    con.commit()
 
 
 def _must_exist(con: duckdb.DuckDBPyConnection, table: str, names: Iterable[str]) -> None:

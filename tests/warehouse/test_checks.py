@@ -55,22 +55,33 @@ FAULTS["finetune__key_is_unique"] = (
 )
 
 
-def test_the_tiny_catalog_is_whole():
-    must_pass(tiny_catalog.in_memory())
+@pytest.fixture(scope="module")
+def catalog():
+    con = tiny_catalog.in_memory()
+    yield con
+    con.close()
+
+
+@pytest.fixture
+def con(catalog):
+    catalog.begin()
+    yield catalog
+    catalog.rollback()
+
+
+def test_the_tiny_catalog_is_whole(con):
+    must_pass(con)
 
 
 @pytest.mark.parametrize("check", [p.stem for p in sql_files("checks")])
-def test_check_finds_its_fault(check):
-    con = tiny_catalog.in_memory()
+def test_check_finds_its_fault(con, check):
     con.execute(FAULTS[check])
     found = {failure.check: failure for failure in run_checks(con)}
     assert check in found
     assert found[check].rows
-    con.close()
 
 
-def test_a_failure_names_the_check_and_its_rows():
-    con = tiny_catalog.in_memory()
+def test_a_failure_names_the_check_and_its_rows(con):
     con.execute("UPDATE cost SET on_demand_offer_id = 'mi300x-one' WHERE on_demand_offer_id = 'h100-one'")
     with pytest.raises(CheckError) as caught:
         must_pass(con)

@@ -9,10 +9,21 @@ import polars as pl
 import pytest
 import tiny_catalog
 
-from fitmart.warehouse import connect, publish
+from fitmart.warehouse import connect, load, publish
 from fitmart.warehouse.errors import CatalogError, CheckError
 
 IDS = [f"2026120{day}T120000000Z" for day in range(1, 6)]
+
+
+def _publish(data: Path, build_id: str) -> None:
+    """A checked catalog without rows but its own."""
+    with publish.new_build(data, build_id) as con:
+        load.create_schema(con, {})
+        load.write_build(
+            con, build_id=build_id, code_version="0", built_at=tiny_catalog.BUILT_AT, input_hashes={"seeds": build_id},
+            build_seconds=1.0,
+        )  # fmt: skip
+    publish.publish(data, build_id)
 
 
 def _served(data: Path) -> str:
@@ -32,7 +43,7 @@ def test_build_ids_sort_by_time():
 def test_published_builds_are_kept_three_deep_and_rolled_back(tmp_path):
     assert publish.current_build(tmp_path) is None
     for build_id in IDS:
-        tiny_catalog.published(tmp_path, build_id)
+        _publish(tmp_path, build_id)
         assert _served(tmp_path) == publish.current_build(tmp_path) == build_id
     assert publish.build_ids(tmp_path) == IDS[2:]
     assert publish.rollback(tmp_path) == _served(tmp_path) == IDS[3]
@@ -43,7 +54,7 @@ def test_published_builds_are_kept_three_deep_and_rolled_back(tmp_path):
 
 
 def test_only_the_catalog_and_its_builds_stay(tmp_path):
-    tiny_catalog.published(tmp_path)
+    _publish(tmp_path, IDS[0])
     assert sorted(p.name for p in tmp_path.iterdir()) == ["builds", "fitmart.duckdb"]
     assert os.readlink(tmp_path / "fitmart.duckdb") == f"builds/fitmart-{IDS[0]}.duckdb"
     moved = tmp_path.rename(tmp_path.with_name("moved"))
@@ -51,17 +62,17 @@ def test_only_the_catalog_and_its_builds_stay(tmp_path):
 
 
 def test_readers_at_work_go_on_with_the_old_catalog(tmp_path):
-    tiny_catalog.published(tmp_path, IDS[0])
+    _publish(tmp_path, IDS[0])
     reader = connect(tmp_path)
     for build_id in IDS[1:]:
-        tiny_catalog.published(tmp_path, build_id)
+        _publish(tmp_path, build_id)
     assert reader.execute("SELECT build_id FROM build").fetchall() == [(IDS[0],)]
     assert _served(tmp_path) == IDS[-1]
     reader.close()
 
 
 def test_a_build_that_fails_its_checks_is_not_published(tmp_path):
-    tiny_catalog.published(tmp_path, IDS[0])
+    _publish(tmp_path, IDS[0])
     twice = pl.concat([tiny_catalog.FRAMES["fit"]] * 2)
     with pytest.raises(CheckError, match="fit__key_is_unique"), publish.new_build(tmp_path, IDS[1]) as con:
         tiny_catalog.fill(con, build_id=IDS[1], fit=twice)
@@ -71,7 +82,7 @@ def test_a_build_that_fails_its_checks_is_not_published(tmp_path):
 
 
 def test_what_a_killed_build_left_is_removed_by_the_next(tmp_path):
-    tiny_catalog.published(tmp_path, IDS[0])
+    _publish(tmp_path, IDS[0])
     code = (
         "import os, signal, sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path; import tiny_catalog\n"
         "from fitmart.warehouse import publish\n"
@@ -83,7 +94,7 @@ def test_what_a_killed_build_left_is_removed_by_the_next(tmp_path):
     assert killed.returncode == -signal.SIGKILL
     assert len(list((tmp_path / "builds").iterdir())) > 1
     assert _served(tmp_path) == IDS[0]
-    tiny_catalog.published(tmp_path, IDS[2])
+    _publish(tmp_path, IDS[2])
     assert publish.build_ids(tmp_path) == [IDS[0], IDS[2]]
     assert len(list((tmp_path / "builds").iterdir())) == 2
 
@@ -94,7 +105,7 @@ def test_where_links_are_not_to_be_had_the_catalog_is_a_file(tmp_path, monkeypat
 
     monkeypatch.setattr(Path, "symlink_to", refused)
     for build_id in IDS[:2]:
-        tiny_catalog.published(tmp_path, build_id)
+        _publish(tmp_path, build_id)
     assert not (tmp_path / "fitmart.duckdb").is_symlink()
     assert publish.current_build(tmp_path) == _served(tmp_path) == IDS[1]
     assert publish.rollback(tmp_path) == publish.current_build(tmp_path) == IDS[0]
@@ -102,9 +113,9 @@ def test_where_links_are_not_to_be_had_the_catalog_is_a_file(tmp_path, monkeypat
 
 def test_inputs_of_the_catalog_in_use(tmp_path):
     assert publish.published_inputs(tmp_path) is None
-    tiny_catalog.published(tmp_path, IDS[0])
+    _publish(tmp_path, IDS[0])
     first = publish.published_inputs(tmp_path)
-    tiny_catalog.published(tmp_path, IDS[1])
+    _publish(tmp_path, IDS[1])
     assert first != publish.published_inputs(tmp_path)
     publish.rollback(tmp_path)
     assert publish.published_inputs(tmp_path) == first
@@ -114,7 +125,7 @@ def test_inputs_of_the_catalog_in_use(tmp_path):
 
 def test_a_damaged_catalog_is_rolled_back_over(tmp_path):
     for build_id in IDS[:2]:
-        tiny_catalog.published(tmp_path, build_id)
+        _publish(tmp_path, build_id)
     (tmp_path / "fitmart.duckdb").resolve().write_bytes(b"damage")
     assert publish.rollback(tmp_path) == _served(tmp_path) == IDS[0]
 
@@ -124,7 +135,7 @@ def test_bad_places(tmp_path):
         publish.rollback(tmp_path)
     with pytest.raises(CatalogError, match="is not kept"):
         publish.publish(tmp_path, "nothing")
-    tiny_catalog.published(tmp_path, IDS[0])
+    _publish(tmp_path, IDS[0])
     with pytest.raises(CatalogError, match="exists already"), publish.new_build(tmp_path, IDS[0]):
         pass
     (tmp_path / "file").touch()

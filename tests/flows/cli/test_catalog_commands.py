@@ -1,6 +1,7 @@
 """`fitmart export`, `status` and `rollback`."""
 
 import json
+import shutil
 
 import pytest
 import tiny_catalog
@@ -10,10 +11,16 @@ from fitmart.flows.cli import main
 OLD, NEW = "20261201T110000000Z", "20261201T120000000Z"
 
 
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    data = tmp_path_factory.mktemp("data")
+    tiny_catalog.published(data, OLD)
+    return tiny_catalog.published(data, NEW)
+
+
 @pytest.fixture
-def data(tmp_path):
-    tiny_catalog.published(tmp_path / "data", OLD)
-    return tiny_catalog.published(tmp_path / "data", NEW)
+def data(both, tmp_path):
+    return shutil.copytree(both, tmp_path / "data", symlinks=True)
 
 
 @pytest.fixture
