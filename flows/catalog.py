@@ -21,6 +21,7 @@ from fitmart.estimator.offers import best_offer, current_offers
 from fitmart.estimator.reference import Models, Reference
 from fitmart.flows.estimates import anatomy_of
 from fitmart.flows.landing import read_newest
+from fitmart.flows.model_checks import check_models
 from fitmart.flows.model_names import ModelIndex
 from fitmart.flows.models import read_models
 from fitmart.flows.offers import normalise
@@ -73,6 +74,7 @@ def read_catalog(
         "model": _with_metadata(models.models, records),
         "model_tensor": models.tensors,
         "model_cache": models.caches,
+        "model_check": check_models(records, anatomies),
         "config_field": _config_fields(records),
         "offer": _naive(current),
         "best_offer": _naive(best_offer(current, grid_devices(reference.gpus), built_at)),

@@ -1,7 +1,9 @@
 """Answers for people: one line a configuration."""
 
 import polars as pl
+from rich.console import Group
 from rich.table import Table
+from rich.text import Text
 
 from fitmart.estimator.units import GIB
 
@@ -15,16 +17,18 @@ _WORDS = {
 }
 
 
-def to_table(rows: pl.DataFrame, users: int | None, context: int) -> Table:
-    """One line a row: what is needed, what is taken, how many users, how fast, and the verdict in words."""
-    table = Table(title=f"{rows['model_id'][0]} at {context:,} tokens")
-    for name in ("precision", "GPUs", "weights GiB", "needed GiB", "users", "longest context", "tokens/s"):
-        table.add_column(name, justify="left" if name in ("precision", "GPUs") else "right")
-    table.add_column("verdict")
+def to_table(rows: pl.DataFrame, users: int | None, context: int) -> Group:
+    """One line a row: what is needed, how many users, how fast, the verdict; then what the reasons mean."""
+    table = Table(title=f"{rows['model_id'][0]} at {context:,} tokens", title_justify="left", box=None, pad_edge=False)
+    for name in ("precision", "GPUs"):
+        table.add_column(name, no_wrap=True)
+    for name in ("weights\nGiB", "needed\nGiB", "users", "longest\ncontext", "tokens\nper s"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
     for row in rows.iter_rows(named=True):
         table.add_row(
             row["precision"],
-            f"{row['gpu_count']} × {row['gpu_id']}",
+            row["gpu_id"] if row["gpu_count"] == 1 else f"{row['gpu_count']} × {row['gpu_id']}",
             _gib(row.get("weights_total_bytes")),
             _gib(row.get("required_bytes")),
             _number(row.get("users")),
@@ -32,13 +36,14 @@ def to_table(rows: pl.DataFrame, users: int | None, context: int) -> Table:
             _number(row.get("decode_tokens_per_s")),
             _verdict(row, users),
         )
-    return table
+    limits = rows["limited_by"].drop_nulls().unique().sort()
+    return Group(table, *(Text(f"  {limit}: {_WORDS[limit]}", style="dim") for limit in limits))
 
 
 def _verdict(row: dict[str, object], users: int | None) -> str:
     verdict, limit = str(row["verdict"]), row.get("limited_by")
     if limit is not None:
-        return f"{verdict}: {_WORDS[str(limit)]}"
+        return verdict if limit == verdict else f"{verdict}: {limit}"
     held = row.get("users")
     if users is not None and isinstance(held, int) and held < users:
         return f"no: holds {held} of {users} users"

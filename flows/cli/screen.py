@@ -81,8 +81,6 @@ def say_refresh(report: RefreshReport, data_dir: Path) -> int:
     _console().print(table)
     click.echo()
     say_build(report.build, data_dir)
-    for run in report.failed:
-        click.echo(f"Failed: {run.source_id}: {run.reason}", err=True)
     click.echo("\nAsk, for instance:")
     for query in QUERIES:
         click.echo(f'  fitmart query "{query}"')
