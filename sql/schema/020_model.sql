@@ -64,7 +64,7 @@ COMMENT ON COLUMN model.params_lm_head IS 'Parameters of an untied output head [
 COMMENT ON COLUMN model.params_vision IS 'Parameters of vision and audio towers [count]; source: sum over model_tensor';
 COMMENT ON COLUMN model.params_mtp IS 'Parameters of multi-token-prediction layers [count]; source: sum over model_tensor';
 COMMENT ON COLUMN model.stored_params IS 'Elements the checkpoint holds before packing, MTP and stored tied heads included [count]; source: headers, else sum over model_tensor';
-COMMENT ON COLUMN model.stored_bytes IS 'Size of the repository''s weight files [bytes]; source: Hub file listing';
+COMMENT ON COLUMN model.stored_bytes IS 'All tensors as stored, scales included; null where no header was read [bytes]; source: headers';
 COMMENT ON COLUMN model.layers IS 'Transformer layers, MTP apart [count]; source: config.json';
 COMMENT ON COLUMN model.hidden_size IS 'Width of the residual stream [elements]; source: config.json';
 COMMENT ON COLUMN model.attention_heads IS 'Query heads [count]; source: config.json';
@@ -207,17 +207,19 @@ COMMENT ON COLUMN config_field.effect IS 'What it does to memory, in words; sour
 CREATE TABLE model_check (
     model_id VARCHAR NOT NULL,
     check_name VARCHAR NOT NULL,
-    expected VARCHAR,
-    found VARCHAR,
-    reason VARCHAR,
+    config_value BIGINT,
+    header_value BIGINT,
+    is_equal BOOLEAN NOT NULL,
+    explanation VARCHAR,
     source_id VARCHAR,
     observed_at TIMESTAMP
 );
-COMMENT ON TABLE model_check IS 'One row per disagreement between two ways to know the same figure of a model; source: headers against config.json';
+COMMENT ON TABLE model_check IS 'One row per model whose headers were read and figure that its config gives as well; source: headers against config.json';
 COMMENT ON COLUMN model_check.model_id IS 'Model; source: model';
-COMMENT ON COLUMN model_check.check_name IS 'What was compared (params_total, stored_bytes, …); source: build';
-COMMENT ON COLUMN model_check.expected IS 'Figure the catalog uses; source: header';
-COMMENT ON COLUMN model_check.found IS 'Figure the other way gives; source: config.json';
-COMMENT ON COLUMN model_check.reason IS 'One line for people; source: build';
-COMMENT ON COLUMN model_check.source_id IS 'Where the other figure comes from; source: source';
+COMMENT ON COLUMN model_check.check_name IS 'What was compared (params_total, stored_bytes, params.<component>, …); source: fitmart.estimator.model_check';
+COMMENT ON COLUMN model_check.config_value IS 'Figure that follows from the config [count or bytes]; source: config.json';
+COMMENT ON COLUMN model_check.header_value IS 'Figure of the files, which the catalog uses [count or bytes]; source: headers';
+COMMENT ON COLUMN model_check.is_equal IS 'Whether both agree (bytes: within a thousandth); source: fitmart.estimator.model_check';
+COMMENT ON COLUMN model_check.explanation IS 'Where the difference comes from, one line; null: there is none; source: fitmart.estimator.model_check';
+COMMENT ON COLUMN model_check.source_id IS 'Where config and headers come from; source: source';
 COMMENT ON COLUMN model_check.observed_at IS 'When it was seen (UTC); source: landing';

@@ -6,12 +6,14 @@ from math import prod
 
 import gguf
 import numpy as np
+import polars as pl
 import pytest
 
 from fitmart.estimator.anatomy import AnatomyError, count_params
 from fitmart.estimator.architectures.headers_records import HeaderError
 from fitmart.flows.estimates import anatomy_of
 from fitmart.flows.headers import anatomy_of_file, headers_of_folder, read_header, weight_files
+from fitmart.flows.model_checks import check_models
 from fitmart.flows.sources.models import local
 
 CONFIG = {
@@ -261,3 +263,19 @@ def test_an_index_without_its_shards_leaves_the_config_alone(tmp_path):
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
     records, rejected = local.read(tmp_path)
     assert ([r.headers for r in records], rejected) == ([()], [])
+
+
+def test_config_and_headers_are_compared_model_by_model(tmp_path):
+    write_safetensors(write_config(tmp_path / "acme__good") / "model.safetensors", shapes())
+    broken = {"a.qweight": (8, 8), "a.scales": (8,)}
+    write_safetensors(write_config(tmp_path / "acme__odd") / "model.safetensors", broken)
+    write_config(tmp_path / "acme__plain")
+    records, _ = local.read(tmp_path)
+    frame = check_models(records, [anatomy_of(r) for r in records])
+    good = frame.filter(model_id="acme/good")
+    assert good["is_equal"].all()
+    assert dict(good.select("check_name", "header_value").iter_rows())["params_total"] == PARAMS
+    assert set(frame["model_id"]) == {"acme/good", "acme/odd"}
+    odd = frame.row(by_predicate=pl.col("model_id") == "acme/odd", named=True)
+    assert (odd["check_name"], odd["source_id"]) == ("headers", "local-models")
+    assert odd["explanation"].startswith("a: cannot be unpacked from")
