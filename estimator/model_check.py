@@ -23,11 +23,13 @@ _SHOWN = 3  # names in an explanation
 
 
 def model_check(config: Anatomy, header: Anatomy) -> pl.DataFrame:
-    """MODEL_CHECK_SCHEMA: totals, bytes, parameters of each component, and tensors that only one of both has.
+    """MODEL_CHECK_SCHEMA: totals, bytes (not of a GGUF), parameters of each component, tensors that only one of both has.
 
     `is_equal` of stored_bytes allows a thousandth. `explanation` is null where both agree.
     """
-    rows = [*_count_rows(config, header), _bytes_row(config, header)]
+    rows = _count_rows(config, header)
+    if not header.facts.native_precision.startswith("gguf-"):  # whose types no config states
+        rows.append(_bytes_row(config, header))
     rows += _component_rows(config, header)
     rows += _name_rows(config, header)
     return pl.DataFrame(
