@@ -23,7 +23,7 @@ _SHOWN = 3  # names in an explanation
 
 
 def model_check(config: Anatomy, header: Anatomy) -> pl.DataFrame:
-    """MODEL_CHECK_SCHEMA: totals, bytes (not of a GGUF), parameters of each component, tensors that only one of both has.
+    """MODEL_CHECK_SCHEMA: totals, bytes (not of a GGUF), parameters of each component, tensors that only one has.
 
     `is_equal` of stored_bytes allows a thousandth. `explanation` is null where both agree.
     """

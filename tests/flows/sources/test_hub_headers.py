@@ -20,6 +20,7 @@ from fitmart.flows.models import read_models
 from fitmart.flows.settings import SettingError, Settings
 from fitmart.flows.sources.contract import ModelRecord, Since
 from fitmart.flows.sources.models import bundled, hub
+from fitmart.flows.stored_files import stored_files
 
 T0 = datetime(2026, 12, 1, tzinfo=UTC)
 CONFIG = {
@@ -165,11 +166,17 @@ def test_a_repository_of_gguf_files_is_a_model_and_its_sizes_are_known(server, s
     writer.close()
     content = (tmp_path / "x.gguf").read_bytes()
     assert len(content) > 2 * headers.GGUF_RANGE
-    server.add("acme/llm-GGUF", files={"llm-Q4_K_M.gguf": content, "llm-Q8_0.gguf": b"12345", "README.md": b""})
+    server.add(
+        "acme/llm-GGUF",
+        files={"llm-Q4_K_M.gguf": content, "llm-Q8_0.gguf": b"12345", "README.md": b""},
+        tags=["base_model:acme/llm"],
+    )
     harvest(settings)
     assert len(ranges(server)) == -(-len(content) // headers.GGUF_RANGE)
     found = record(settings, "acme/llm-GGUF")
     assert found.metadata["gguf_files"] == {"llm-Q4_K_M.gguf": len(content), "llm-Q8_0.gguf": 5}
+    row = ("acme/llm-GGUF", "acme/llm", "gguf-q4_k_m", len(content))
+    assert row in stored_files([found]).rows()
     facts = anatomy_of(found).facts
     assert (facts.model_type, facts.layers, facts.native_precision) == ("llama", 1, "gguf-f16")
     assert facts.stored_bytes == 12_800
