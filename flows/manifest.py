@@ -38,6 +38,7 @@ def source_folder(landing_dir: Path, source_id: str) -> Path:
 
 
 def payload_folder(landing_dir: Path, source_id: str) -> Path:
+    """Where the payloads of one source lie."""
     return source_folder(landing_dir, source_id) / "payload"
 
 
