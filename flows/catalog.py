@@ -28,6 +28,7 @@ from fitmart.flows.offers import normalise
 from fitmart.flows.records import Offer, Sifted, TokenPrice
 from fitmart.flows.sources import registry
 from fitmart.flows.sources.contract import ModelRecord, Rejected
+from fitmart.flows.stored_files import stored_files
 from fitmart.flows.token_prices import current_prices, normalise_prices
 from fitmart.warehouse.snapshot import read_seed
 
@@ -41,6 +42,7 @@ class Catalog:
 
     models: Models
     frames: dict[str, pl.DataFrame]
+    stored_files: pl.DataFrame  # STORED_FILE_SCHEMA: files that serve a base model's footprint
     model_count: int
 
 
@@ -84,7 +86,7 @@ def read_catalog(
             schema={"source_id": pl.String, "raw_text": pl.String, "reason": pl.String},
         ),
     }
-    return Catalog(models, frames, len(anatomies))
+    return Catalog(models, frames, stored_files(records), len(anatomies))
 
 
 def _read_anatomies(records: list[ModelRecord]) -> tuple[list[ModelRecord], list[Anatomy], list[Rejected]]:

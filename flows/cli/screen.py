@@ -24,7 +24,7 @@ SHOWN_TABLES = ("model", "gpu", "offer", "api_price", "footprint", "kv_cache", "
 
 
 class BuildProgress:
-    """Called with (buckets done, of how many): a bar on a terminal, a line at each quarter elsewhere."""
+    """Called with (groups done, of how many): a bar on a terminal, a line at each quarter elsewhere."""
 
     def __init__(self) -> None:
         self._bar: Progress | None = None
