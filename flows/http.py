@@ -144,6 +144,19 @@ class Http:
 
         return self._retry(attempt)
 
+    def get_lines(self, url: str, *, keep: Callable[[bytes], bool], max_bytes: int) -> bytes:
+        """Those lines of a large text that `keep` wants, as received; the rest is read and dropped.
+
+        `max_bytes` caps what is read; what is kept is capped like any other answer.
+        """
+
+        def attempt() -> bytes:
+            lines = _Lines(keep)
+            _, _, kept = self._exchange("GET", url, None, {}, None, max_bytes, follow=True, lines=lines)
+            return kept
+
+        return self._retry(attempt)
+
     def _retry(self, attempt: Callable[[], bytes]) -> bytes:
         s = self.settings
         return retrying(attempt, tries=s.http_tries, max_wait_s=s.http_max_wait_s, deadline_s=s.http_deadline_s)
@@ -170,8 +183,9 @@ class Http:
         cap: int,
         *,
         follow: bool,
+        lines: "_Lines | None" = None,
     ) -> tuple[int, httpx.Headers, bytes]:
-        """One request and its whole body, errors by type."""
+        """One request and its whole body (or the wanted `lines` of it), errors by type."""
         route, place = self.route(url), _place(url)
         self.reach.check(route)
         start = time.monotonic()
@@ -181,13 +195,15 @@ class Http:
             ) as response:
                 self.reach.answered()
                 _check_status(place, response)
-                content = bytearray()
+                content, received = bytearray(), 0
                 for chunk in response.iter_bytes():  # as it comes, so that a dripping answer is seen
-                    content += chunk
-                    if len(content) > cap:
+                    received += len(chunk)
+                    content += chunk if lines is None else lines.feed(chunk)
+                    if received > cap or (lines and len(content) > self.settings.max_payload_bytes):
                         raise TerminalError(f"{place}: more than the {cap:,} bytes allowed for one answer")
                     if time.monotonic() - start > self.settings.http_deadline_s:
                         raise TransientError(f"{place}: not finished after {self.settings.http_deadline_s:g} s")
+                content += b"" if lines is None else lines.end()
                 return response.status_code, response.headers, bytes(content)
         except httpx.ConnectTimeout as error:
             raise self.reach.lost(route, f"no connection in {CONNECT_S:g} s") from error
@@ -216,6 +232,21 @@ class Http:
         if any(word in text.lower() for word in ("unreachable", "no route", "name or service", "name resolution")):
             return self.reach.lost(route, text)
         return TransientError(f"{place}: no connection ({text})")
+
+
+class _Lines:
+    """Lines out of chunks that begin and end anywhere."""
+
+    def __init__(self, keep: Callable[[bytes], bool]) -> None:
+        self._keep = keep
+        self._begun = b""
+
+    def feed(self, chunk: bytes) -> bytes:
+        *whole, self._begun = (self._begun + chunk).split(b"\n")
+        return b"".join(line + b"\n" for line in whole if self._keep(line))
+
+    def end(self) -> bytes:
+        return self._begun if self._begun and self._keep(self._begun) else b""
 
 
 def _make_client(settings: Settings) -> httpx.Client:
