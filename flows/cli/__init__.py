@@ -17,6 +17,9 @@ COMMANDS = {
     "gpu-names": "Resolve raw GPU names to gpu_id.",
     "status": "Say what the catalog holds, how old it is and what failed.",
     "rollback": "Switch back to the build published before.",
+    "seeds": "Rebuild the bundled snapshot from what has landed.",
+    "page": "Write the static page of a model (not built yet).",
+    "site": "Write the static pages of all models (not built yet).",
 }
 
 
