@@ -14,7 +14,9 @@ import polars as pl
 
 from fitmart.estimator.frames import schema
 from fitmart.flows.catalog import Catalog, read_catalog
+from fitmart.flows.landing import to_moment
 from fitmart.flows.marts import ESTIMATOR, MARTS, MartBuilder, Progress, footprints_with_siblings
+from fitmart.flows.price_tables import without_clocks
 from fitmart.flows.runs import read_runs
 from fitmart.warehouse.load import create_schema, create_views, inputs_hash, load_frames, load_partitions, write_build
 from fitmart.warehouse.marts import Manifest, MartStore, code_hash, frame_hash, partition_key
@@ -56,7 +58,9 @@ def build(
         return BuildReport(None, time.monotonic() - started, 0, 0, catalog.model_count, rejected)
     store = MartStore(data_dir / "marts")
     build_id = build_id_at(built_at)
-    marts = MartBuilder(store, reference, catalog.frames["best_offer"]).compute(catalog.models, progress)
+    marts = MartBuilder(store, reference, without_clocks("best_offer", catalog.frames["best_offer"])).compute(
+        catalog.models, progress
+    )
     manifest = Manifest(build_id, marts.keys)
     store.save_manifest(manifest)
     footprint = footprints_with_siblings(
@@ -73,7 +77,7 @@ def build(
             con,
             build_id=build_id,
             code_version=hashes["code"][:12],
-            built_at=built_at,
+            built_at=min(to_moment(as_of) or built_at, built_at),
             input_hashes=hashes,
             build_seconds=time.monotonic() - started,
             as_of_on=as_of,
@@ -87,7 +91,7 @@ def build(
 
 def _input_hashes(catalog: Catalog, as_of: date | None) -> dict[str, str]:
     """What the catalog depends on. The runs of sources are its log, not its content."""
-    frames = {name: frame_hash(frame) for name, frame in sorted(catalog.frames.items())}
+    frames = {name: frame_hash(without_clocks(name, frame)) for name, frame in sorted(catalog.frames.items())}
     return {
         "code": partition_key(estimator=code_hash(ESTIMATOR), flows=code_hash(FLOWS)),
         "seeds": seeds_hash(),

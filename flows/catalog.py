@@ -3,7 +3,7 @@
 Parsing runs at build, from landing, so that a mended parser or a new alias mends the past too.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from fnmatch import fnmatchcase
@@ -16,20 +16,13 @@ from fitmart.estimator.anatomy import Anatomy
 from fitmart.estimator.architectures.annotate import annotate
 from fitmart.estimator.errors import FitmartError
 from fitmart.estimator.frames import schema
-from fitmart.estimator.grid import grid_devices
-from fitmart.estimator.offers import best_offer, current_offers
 from fitmart.estimator.reference import Models, Reference
 from fitmart.flows.estimates import anatomy_of
-from fitmart.flows.landing import read_newest
 from fitmart.flows.model_checks import check_models
-from fitmart.flows.model_names import ModelIndex
 from fitmart.flows.models import read_models
-from fitmart.flows.offers import normalise
-from fitmart.flows.records import Offer, Sifted, TokenPrice
-from fitmart.flows.sources import registry
+from fitmart.flows.price_tables import read_price_tables, rejected_frame
 from fitmart.flows.sources.contract import ModelRecord, Rejected
 from fitmart.flows.stored_files import stored_files
-from fitmart.flows.token_prices import current_prices, normalise_prices
 from fitmart.warehouse.snapshot import read_seed
 
 # Tables that ship as they are.
@@ -63,13 +56,9 @@ def read_catalog(
     wanted = [r for r in found.records if not include or any(fnmatchcase(r.model_id, glob) for glob in include)]
     records, anatomies, rejected = _read_anatomies(wanted)
     rejected = found.rejected + rejected
-    offers, refused = _offers(landing_dir, as_of)
-    rejected += refused
     models = Models.of(anatomies)
-    prices, refused = _token_prices(landing_dir, as_of, ModelIndex(models.models["model_id"]))
-    rejected += refused
-    ages = read_seed("source").select("source_id", "max_age_hours")
-    current = current_offers(offers, ages, built_at)
+    prices = read_price_tables(landing_dir, models.models["model_id"], reference, built_at, as_of=as_of)
+    rejected += prices.rejected
     frames = {name: read_seed(name) for name in SEED_TABLES}
     frames |= {
         "gpu": read_seed("gpu").filter("is_released"),
@@ -78,14 +67,9 @@ def read_catalog(
         "model_cache": models.caches,
         "model_check": check_models(records, anatomies),
         "config_field": _config_fields(records),
-        "offer": _naive(current),
-        "best_offer": _naive(best_offer(current, grid_devices(reference.gpus), built_at)),
-        "api_price": _naive(current_prices(prices, ages, built_at)),
-        "rejected": pl.DataFrame(
-            [{"source_id": r.source_id, "raw_text": r.raw_text, "reason": r.reason} for r in rejected],
-            schema={"source_id": pl.String, "raw_text": pl.String, "reason": pl.String},
-        ),
+        "rejected": rejected_frame(rejected),
     }
+    frames |= prices.frames
     return Catalog(models, frames, stored_files(records), len(anatomies))
 
 
@@ -146,42 +130,3 @@ def _config_fields(records: list[ModelRecord]) -> pl.DataFrame:
 
 
 _FIELD_SCHEMA = schema(model_id=pl.String, field=pl.String, value=pl.String, meaning=pl.String, effect=pl.String)
-
-
-def _offers(landing_dir: Path, as_of: date | None) -> tuple[pl.DataFrame, list[Rejected]]:
-    records: list[Offer] = []
-    rejected: list[Rejected] = []
-    for sifted in _parsed("prices", landing_dir, as_of):
-        records += sifted.good
-        rejected += sifted.rejected
-    normal = normalise(records)
-    return normal.offers, rejected + normal.rejected
-
-
-def _token_prices(landing_dir: Path, as_of: date | None, models: ModelIndex) -> tuple[pl.DataFrame, list[Rejected]]:
-    records: list[TokenPrice] = []
-    rejected: list[Rejected] = []
-    for sifted in _parsed("tokens", landing_dir, as_of):
-        records += sifted.good
-        rejected += sifted.rejected
-    normal = normalise_prices(records, models)
-    return normal.prices, rejected + normal.rejected
-
-
-def _parsed(kind: str, landing_dir: Path, as_of: date | None) -> Iterable[Sifted[Any]]:
-    """The records of every source of a kind: of what has landed, and of what ships."""
-    for module in registry.modules(kind):
-        if not hasattr(module, "fetch"):
-            yield module.read()
-            continue
-        reading = read_newest(landing_dir, module.SOURCE_ID, as_of)
-        if reading.faults:
-            yield Sifted([], [Rejected(source_id=module.SOURCE_ID, raw_text="", reason=f) for f in reading.faults])
-        for payload in reading.payloads:
-            yield module.parse(payload.content, payload.landed.observed_at, payload.landed.name)
-
-
-def _naive(frame: pl.DataFrame) -> pl.DataFrame:
-    """Moments without a zone, in UTC, as the catalog keeps them."""
-    zoned = [c for c, t in frame.schema.items() if isinstance(t, pl.Datetime) and t.time_zone]
-    return frame.with_columns(pl.col(c).dt.convert_time_zone("UTC").dt.replace_time_zone(None) for c in zoned)

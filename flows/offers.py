@@ -81,10 +81,30 @@ def normalise(offers: Sequence[Offer], *, references: References | None = None) 
     one source and moment become one row, the cheapest, flagged `key_clash` where the prices differed.
     """
     refs = references or bundled_references()
+    rows, rejected = _rows(offers, refs)
+    priced, no_rate = in_usd(rows, refs.rates)
+    kept, unlikely = implausible(priced)
+    for row in no_rate.iter_rows(named=True):
+        rejected[row["source_id"], describe(row), f"no exchange rate for {row['currency']}"] += 1
+    for row in unlikely.iter_rows(named=True):
+        rejected[row["source_id"], describe(row), row["why"]] += 1
+    told = [
+        Rejected(source_id=source, raw_text=f"{what} (× {n})" if n > 1 else what, reason=reason)
+        for (source, what, reason), n in rejected.items()
+    ]
+    return Normalised(_one_row_a_key(_with_id(kept)), told)
+
+
+def identify(offers: Sequence[Offer], *, references: References | None = None) -> pl.DataFrame:
+    """The records that are offers of ours, whatever they cost: `number` (which record), OFFER_SCHEMA without usd_*."""
+    return _with_id(_rows(offers, references or bundled_references())[0])
+
+
+def _rows(offers: Sequence[Offer], refs: References) -> tuple[pl.DataFrame, Counter[tuple[str, str, str]]]:
     rejected: Counter[tuple[str, str, str]] = Counter()
     rows = []
     answer = _resolving(refs.resolver)
-    for offer in offers:
+    for number, offer in enumerate(offers):
         provider_id = refs.provider(offer.provider_id)
         if provider_id is None:
             what = f"{offer.provider_id} {offer.gpu_name_raw}"
@@ -96,22 +116,12 @@ def normalise(offers: Sequence[Offer], *, references: References | None = None) 
             what = f"{provider_id} {offer.gpu_name_raw}{memory}"
             rejected[offer.source_id, what, f"no gpu_id: {gpu.reason}"] += 1
             continue
-        rows.append(_row(offer, provider_id, gpu, is_conflict, refs))
-    frame = pl.DataFrame(rows, schema=_ROW_SCHEMA)
-    priced, no_rate = _in_usd(frame, refs.rates)
-    kept, unlikely = implausible(priced)
-    for row in no_rate.iter_rows(named=True):
-        rejected[row["source_id"], _describe(row), f"no exchange rate for {row['currency']}"] += 1
-    for row in unlikely.iter_rows(named=True):
-        rejected[row["source_id"], _describe(row), row["why"]] += 1
-    told = [
-        Rejected(source_id=source, raw_text=f"{what} (× {n})" if n > 1 else what, reason=reason)
-        for (source, what, reason), n in rejected.items()
-    ]
-    return Normalised(_one_row_a_key(_with_id(kept)), told)
+        rows.append(_row(offer, provider_id, gpu, is_conflict, refs) | {"number": number})
+    return pl.DataFrame(rows, schema=_ROW_SCHEMA), rejected
 
 
-def _describe(row: Mapping[str, object]) -> str:
+def describe(row: Mapping[str, object]) -> str:
+    """An offer in words."""
     return f"{row['provider_id']} {row['instance_type'] or row['gpu_name_raw']}: {row['amount']} {row['currency']}/h"
 
 
@@ -135,7 +145,7 @@ _ROW_SCHEMA = pl.Schema(
         for name, dtype in OFFER_SCHEMA.items()
         if name not in ("offer_id", "usd_per_hour", "usd_per_gpu_hour")
     }
-    | {"instance_key": pl.String, "region_key": pl.String}
+    | {"instance_key": pl.String, "region_key": pl.String, "number": pl.Int64}
 )
 
 
@@ -194,7 +204,7 @@ def _instance_key(provider_id: str, instance: str | None) -> str:
     return key
 
 
-def _in_usd(frame: pl.DataFrame, rates: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def in_usd(frame: pl.DataFrame, rates: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """`usd_per_hour` by the last rate known on the day observed, or the first one for older rows; and the rest."""
     table = rates.select("currency", "usd_per_unit", rate_on="on").sort("rate_on")
     dated = frame.with_columns(day=pl.col("observed_at").dt.date()).sort("day", maintain_order=True)

@@ -78,6 +78,7 @@ CREATE TABLE offer_history (
     offer_id VARCHAR NOT NULL,
     valid_from TIMESTAMP NOT NULL,
     valid_to TIMESTAMP,
+    last_seen_at TIMESTAMP NOT NULL,
     provider_id VARCHAR NOT NULL,
     instance_type VARCHAR,
     gpu_id gpu_id,
@@ -86,7 +87,11 @@ CREATE TABLE offer_history (
     commitment commitment,
     commit_term VARCHAR,
     tier VARCHAR,
+    price_scope VARCHAR,
+    product_kind VARCHAR,
+    quality_flags VARCHAR,
     usd_per_hour DECIMAL(12, 6) NOT NULL,
+    usd_per_gpu_hour DECIMAL(12, 6),
     amount DECIMAL(18, 6),
     currency VARCHAR,
     source_id VARCHAR NOT NULL
@@ -94,7 +99,8 @@ CREATE TABLE offer_history (
 COMMENT ON TABLE offer_history IS 'One row per offer and span of time in which its price stood; source: landing';
 COMMENT ON COLUMN offer_history.offer_id IS 'Offer, also those no longer asked; source: build';
 COMMENT ON COLUMN offer_history.valid_from IS 'When the price was first seen (UTC); source: landing';
-COMMENT ON COLUMN offer_history.valid_to IS 'When another took its place; null: current (UTC); source: landing';
+COMMENT ON COLUMN offer_history.valid_to IS 'When another took its place or the offer was gone; null: current (UTC); source: landing';
+COMMENT ON COLUMN offer_history.last_seen_at IS 'When the price was last seen: its age counts from here (UTC); source: landing, source_run';
 COMMENT ON COLUMN offer_history.provider_id IS 'Who bills it; source: provider';
 COMMENT ON COLUMN offer_history.instance_type IS 'The provider''s name of it; source: price list';
 COMMENT ON COLUMN offer_history.gpu_id IS 'GPU inside; source: gpu, by the raw name';
@@ -103,10 +109,30 @@ COMMENT ON COLUMN offer_history.region IS 'The provider''s name of the region; s
 COMMENT ON COLUMN offer_history.commitment IS 'on_demand, spot or reserved; source: price list';
 COMMENT ON COLUMN offer_history.commit_term IS 'How long one binds oneself (reserved); source: price list';
 COMMENT ON COLUMN offer_history.tier IS 'secure, community, …; source: price list';
-COMMENT ON COLUMN offer_history.usd_per_hour IS 'Price of the whole offer [USD/h]; source: amount × fx_rate';
+COMMENT ON COLUMN offer_history.price_scope IS 'instance, per_gpu or gpu_only (without its host); source: price list';
+COMMENT ON COLUMN offer_history.product_kind IS 'vm, bare_metal, managed or serverless; source: price list';
+COMMENT ON COLUMN offer_history.quality_flags IS 'Doubts about the row, joined by |; source: seed, name resolution';
+COMMENT ON COLUMN offer_history.usd_per_hour IS 'Price of the whole offer, at the exchange rate of valid_from [USD/h]; source: amount × fx_rate';
+COMMENT ON COLUMN offer_history.usd_per_gpu_hour IS 'Price of one GPU of it [USD/h]; source: usd_per_hour / gpu_count';
 COMMENT ON COLUMN offer_history.amount IS 'Price as asked [currency/h]; source: price list';
 COMMENT ON COLUMN offer_history.currency IS 'ISO code of amount; source: price list';
 COMMENT ON COLUMN offer_history.source_id IS 'Where the price comes from; source: source';
+
+CREATE TABLE offer_rival (
+    offer_id VARCHAR NOT NULL,
+    source_id VARCHAR NOT NULL,
+    usd_per_hour DECIMAL(12, 6) NOT NULL,
+    observed_at TIMESTAMP NOT NULL,
+    standing_usd_per_hour DECIMAL(12, 6) NOT NULL,
+    standing_source_id VARCHAR NOT NULL
+);
+COMMENT ON TABLE offer_rival IS 'One row per offer and source that has named another price, by more than rounding, since the one that stands began to; source: landing, seeds';
+COMMENT ON COLUMN offer_rival.offer_id IS 'Offer; source: offer';
+COMMENT ON COLUMN offer_rival.source_id IS 'Who says otherwise; source: source';
+COMMENT ON COLUMN offer_rival.usd_per_hour IS 'Its price of the whole offer [USD/h]; source: price list';
+COMMENT ON COLUMN offer_rival.observed_at IS 'When that was last seen (UTC); source: landing or seed';
+COMMENT ON COLUMN offer_rival.standing_usd_per_hour IS 'The price that stands [USD/h]; source: offer_history';
+COMMENT ON COLUMN offer_rival.standing_source_id IS 'Whose price stands; source: source';
 
 CREATE TABLE best_offer (
     gpu_id gpu_id NOT NULL,

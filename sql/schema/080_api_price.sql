@@ -34,6 +34,7 @@ CREATE TABLE api_price_history (
     model_name_raw VARCHAR NOT NULL,
     valid_from TIMESTAMP NOT NULL,
     valid_to TIMESTAMP,
+    last_seen_at TIMESTAMP,
     input_usd_per_mtok DOUBLE,
     output_usd_per_mtok DOUBLE,
     cached_input_usd_per_mtok DOUBLE,
@@ -45,6 +46,7 @@ COMMENT ON COLUMN api_price_history.model_id IS 'Model, where the raw name is kn
 COMMENT ON COLUMN api_price_history.model_name_raw IS 'The model as the price list spells it; source: price list';
 COMMENT ON COLUMN api_price_history.valid_from IS 'When the prices were first seen (UTC); source: landing';
 COMMENT ON COLUMN api_price_history.valid_to IS 'When others took their place; null: current (UTC); source: landing';
+COMMENT ON COLUMN api_price_history.last_seen_at IS 'When the prices were last seen (UTC); source: landing, source_run';
 COMMENT ON COLUMN api_price_history.input_usd_per_mtok IS 'Price of a million prompt tokens [USD/Mtok]; source: price list';
 COMMENT ON COLUMN api_price_history.output_usd_per_mtok IS 'Price of a million output tokens [USD/Mtok]; source: price list';
 COMMENT ON COLUMN api_price_history.cached_input_usd_per_mtok IS 'Price of a million cached prompt tokens [USD/Mtok]; source: price list';
