@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from fitmart.estimator.cost import MIN_USER_TOKENS_PER_S
 from fitmart.estimator.estimate import engine_memory, footprints, in_devices, judge, with_facts
 from fitmart.estimator.finetune_grid import finetune_rows
 from fitmart.estimator.frames import DEPLOYMENT_SCHEMA, conform
@@ -19,7 +20,7 @@ KV_PRECISIONS = ("bf16", "fp8", "q8_0", "q4_0")
 KEY = ("model_id", "precision_id", "engine_id", "gpu_id", "gpu_count")
 # An engine runs on what its makers build for; other pairs are no question and have no row.
 _ENGINE_VENDORS = {"mlx": ("Apple",)}
-# A user of a served model wants at least this: beyond, more users only share less (cost.py counts no more of them).
+# More sequences at once than servers take by default; and none that would get fewer tokens than a reader wants.
 MAX_SERVED = 256
 
 
@@ -177,7 +178,7 @@ def _speed(answers: pl.DataFrame, models: Models, reference: Reference) -> pl.Da
         batch=pl.lit(1, pl.Int64),
         throughput_batch=pl.col("users").fill_null(1).clip(1, MAX_SERVED),
     )
-    speeds = with_request_speed(runs, models, reference)
+    speeds = with_request_speed(runs, models, reference, min_user_tokens_per_s=MIN_USER_TOKENS_PER_S)
     return speeds.select(
         *KEY, "context_tokens", "throughput_batch",
         *(f"{name}{end}" for name in _SPEEDS for end in ("", "_low", "_high")), *_TERMS,
@@ -185,4 +186,4 @@ def _speed(answers: pl.DataFrame, models: Models, reference: Reference) -> pl.Da
 
 
 _SPEEDS = ("decode_tokens_per_s", "prefill_tokens_per_s", "ttft_ms", "throughput_tokens_per_s")
-_TERMS = ("decode_fixed_s", "decode_s_per_user", "decode_s_per_kv_token", "prefill_s_per_token")
+_TERMS = ("decode_fixed_s", "decode_experts_s", "decode_s_per_user", "decode_s_per_kv_token", "prefill_s_per_token")

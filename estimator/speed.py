@@ -8,7 +8,16 @@ the residuals with the row's model, or its source, left out; they multiply the t
 import polars as pl
 
 from fitmart.estimator.speed_era import CURRENT, OLD
-from fitmart.estimator.speed_terms import TERMS, Terms, combine, decode_terms, prefill_terms, seconds
+from fitmart.estimator.speed_terms import (
+    TERMS,
+    Terms,
+    combine,
+    decode_terms,
+    expert_terms,
+    experts_touched,
+    prefill_terms,
+    seconds,
+)
 
 KINDS = ("decode", "prefill", "e2e")
 BANDS = tuple(f"band_{side}_{kind}" for kind in KINDS for side in ("low", "high"))
@@ -25,18 +34,24 @@ def widen(coefficients: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def with_speed(workloads: pl.DataFrame, coefficients: pl.DataFrame) -> pl.DataFrame:
+def with_speed(
+    workloads: pl.DataFrame, coefficients: pl.DataFrame, *, min_user_tokens_per_s: float | None = None
+) -> pl.DataFrame:
     """Add the speeds and their bands to rows that hold WORKLOAD_SCHEMA.
 
     coefficients: `widen`ed. A group that was not measured takes the engine's pooled row (`device_class` = any), then
-    the pool of all engines (`engine_id` = any), whose bands are wider.
+    the pool of all engines (`engine_id` = any), whose bands are wider. `min_user_tokens_per_s`: of the
+    `throughput_batch` users only as many are served as still get that many tokens each, one at least.
 
     Adds decode_tokens_per_s (one user at `batch`), prefill_tokens_per_s, ttft_ms (one unloaded request),
     throughput_tokens_per_s (output tokens of all `throughput_batch` users over the whole request), each with _low and
-    _high, and the linear terms of a step of the served batch: decode_fixed_s, decode_s_per_user,
-    decode_s_per_kv_token, prefill_s_per_token. Null where bandwidth or peak rate is not known; no prompt has no rate.
+    _high, and the terms of a step of n users whose caches hold c tokens: decode_fixed_s + decode_experts_s ×
+    (1 - (1 - k / e)^n) + n × (decode_s_per_user + c × decode_s_per_kv_token), with k of e experts a token; and
+    prefill_s_per_token. Null where bandwidth or peak rate is not known; no prompt has no rate.
     """
-    rows = with_coefficients(workloads, coefficients)
+    rows = _with_step_terms(with_coefficients(workloads, coefficients))
+    if min_user_tokens_per_s is not None:
+        rows = _with_served(rows, 1 / min_user_tokens_per_s)
     own, served = (_of_one_replica(c) for c in ("batch", "throughput_batch"))
     output = pl.col("output_tokens").cast(pl.Float64)
     served_step, prompt = decode_terms(served), prefill_terms(pl.lit(1.0))
@@ -45,8 +60,6 @@ def with_speed(workloads: pl.DataFrame, coefficients: pl.DataFrame) -> pl.DataFr
         served_step=seconds(served_step),
         prompt=seconds(prompt),
         request=seconds(combine(prefill_terms(served), served_step, output)),
-        kv_sequence=seconds(_only(decode_terms(pl.lit(1.0)), "kv", "kvq")),
-        decode_s_per_user=seconds(_only(decode_terms(pl.lit(1.0)), "fl", "B", "arb")),
     )
     cached = (pl.col("cached_tokens") + pl.col("input_tokens") + output / 2).clip(1)
     all_served = served * pl.col("replicas")
@@ -61,9 +74,6 @@ def with_speed(workloads: pl.DataFrame, coefficients: pl.DataFrame) -> pl.DataFr
         "throughput_tokens_per_s": (all_served * output / pl.col("request"), "e2e", False),
     }
     columns = [
-        (pl.col("served_step") - served * (pl.col("decode_s_per_user") + pl.col("kv_sequence"))).alias(
-            "decode_fixed_s"
-        ),
         (pl.col("kv_sequence") / cached).alias("decode_s_per_kv_token"),
         (pl.col("prompt") / pl.col("input_tokens").clip(1)).alias("prefill_s_per_token"),
     ]
@@ -75,6 +85,36 @@ def with_speed(workloads: pl.DataFrame, coefficients: pl.DataFrame) -> pl.DataFr
             (value * high if is_time else value / low).alias(f"{name}_high"),
         ]
     return rows.with_columns(columns).drop(*TERMS, *BANDS, "step", "served_step", "prompt", "request", "kv_sequence")
+
+
+def _with_step_terms(rows: pl.DataFrame) -> pl.DataFrame:
+    """Add what a decode step consists of: decode_fixed_s, decode_experts_s, decode_s_per_user, kv_sequence [s]."""
+    one = decode_terms(pl.lit(1.0))
+    return rows.with_columns(
+        decode_fixed_s=seconds(decode_terms(pl.lit(0.0))),
+        decode_experts_s=seconds(expert_terms()),
+        decode_s_per_user=seconds(_only(one, "fl", "B", "arb")),
+        kv_sequence=seconds(_only(one, "kv", "kvq")),
+    )
+
+
+def _with_served(rows: pl.DataFrame, longest_step_s: float) -> pl.DataFrame:
+    """Cut `throughput_batch` to the most users whose step takes no longer, one at least.
+
+    A step grows with its users, so their number is found bit by bit from the highest.
+    """
+    limit = _of_one_replica("throughput_batch")
+    each = pl.col("decode_s_per_user") + pl.col("kv_sequence")
+    largest = rows.select(limit.max()).item() or 1
+    rows = rows.with_columns(served=pl.lit(0.0))
+    for bit in reversed(range(int(largest).bit_length())):
+        users = pl.col("served") + float(2**bit)
+        step = pl.col("decode_fixed_s") + pl.col("decode_experts_s") * experts_touched(users) + users * each
+        rows = rows.with_columns(
+            served=pl.when((users <= limit) & (step <= longest_step_s)).then(users).otherwise("served")
+        )
+    of_all = (pl.col("served") * pl.col("replicas")).clip(1).cast(pl.Int64)
+    return rows.with_columns(throughput_batch=pl.min_horizontal("throughput_batch", of_all)).drop("served")
 
 
 def _of_one_replica(batch: str) -> pl.Expr:

@@ -55,17 +55,26 @@ def _peak() -> pl.Expr:
     return pl.col("peak_flop_per_s") * pl.col("gpus")
 
 
-def _experts_touched(tokens: pl.Expr) -> pl.Expr:
+def experts_touched(tokens: pl.Expr) -> pl.Expr:
     """Share of the experts that `tokens` tokens reach, each routed independently: 1 - (1 - k / n)^tokens."""
     share = pl.col("experts_per_token") / pl.col("experts")
     return pl.when(pl.col("experts") > 0).then(1 - (1 - share).pow(tokens)).otherwise(1.0)
 
 
 def _weights(tokens: pl.Expr) -> Terms:
-    """Weights that a pass of `tokens` tokens reads; those in the host's memory at its rate."""
-    experts = pl.col("expert_bytes") * _experts_touched(tokens)
-    at_home = pl.col("dense_bytes") * (1 - pl.col("host_share")) + experts * (1 - pl.col("host_expert_share"))
-    away = pl.col("dense_bytes") * pl.col("host_share") + experts * pl.col("host_expert_share")
+    """Weights that a pass of `tokens` tokens reads."""
+    return _reads(pl.col("dense_bytes"), pl.col("expert_bytes") * experts_touched(tokens))
+
+
+def expert_terms() -> Terms:
+    """Terms of reading every routed expert once: a step of many tokens comes near to it."""
+    return _reads(_NONE, pl.col("expert_bytes"))
+
+
+def _reads(dense: pl.Expr, experts: pl.Expr) -> Terms:
+    """Bytes of weights read; those in the host's memory at its rate."""
+    at_home = dense * (1 - pl.col("host_share")) + experts * (1 - pl.col("host_expert_share"))
+    away = dense * pl.col("host_share") + experts * pl.col("host_expert_share")
     seconds, bits = at_home / _rate(), pl.col("weight_bits")
     return {f"w{b}": pl.when(bits == b).then(seconds).otherwise(_NONE) for b in (16, 8, 4)} | {
         HOST: away / HOST_BYTES_PER_S
@@ -122,7 +131,7 @@ def prefill_terms(sequences: pl.Expr) -> Terms:
     dense = 2.0 * pl.col("dense_params") * tokens / _peak()
     expands = is_old & (pl.col("device_class").str.starts_with("nvidia"))
     is_float = (bits == 16) | expands
-    touched = _experts_touched(in_chunk)
+    touched = experts_touched(in_chunk)
     per_expert = in_chunk * (pl.col("experts_per_token") / pl.col("experts")).fill_nan(1.0)
     padded = pl.max_horizontal(per_expert, touched * EXPERT_TILE_TOKENS)
     expanded = pl.col("dense_params") + pl.col("expert_params") * touched

@@ -21,6 +21,7 @@ CREATE TABLE speed (
     throughput_tokens_per_s_high DOUBLE,
     served_users INTEGER,
     decode_fixed_s DOUBLE,
+    decode_experts_s DOUBLE,
     decode_s_per_user DOUBLE,
     decode_s_per_kv_token DOUBLE,
     prefill_s_per_token DOUBLE
@@ -41,11 +42,12 @@ COMMENT ON COLUMN speed.prefill_tokens_per_s_high IS 'High end [tokens/s]; sourc
 COMMENT ON COLUMN speed.ttft_ms IS 'Time to the first token of a prompt of that context, one request [ms]; source: fitmart.estimator.speed';
 COMMENT ON COLUMN speed.ttft_ms_low IS 'Low end [ms]; source: 80 % band';
 COMMENT ON COLUMN speed.ttft_ms_high IS 'High end [ms]; source: 80 % band';
-COMMENT ON COLUMN speed.throughput_tokens_per_s IS 'Output of all users that fit together [tokens/s]; source: fitmart.estimator.speed';
+COMMENT ON COLUMN speed.throughput_tokens_per_s IS 'Output of all served_users together, over whole requests [tokens/s]; source: fitmart.estimator.speed';
 COMMENT ON COLUMN speed.throughput_tokens_per_s_low IS 'Low end [tokens/s]; source: 80 % band';
 COMMENT ON COLUMN speed.throughput_tokens_per_s_high IS 'High end [tokens/s]; source: 80 % band';
-COMMENT ON COLUMN speed.served_users IS 'Users served at once for throughput_tokens_per_s [count]; source: fit.users, 256 at most';
-COMMENT ON COLUMN speed.decode_fixed_s IS 'Decode step: part that no user adds to [s]; source: fitmart.estimator.speed';
+COMMENT ON COLUMN speed.served_users IS 'Users served at once for throughput_tokens_per_s: those that fit, 256 at most, and no more than still get 10 tokens/s each; one at least [count]; source: fitmart.estimator.speed';
+COMMENT ON COLUMN speed.decode_fixed_s IS 'Decode step: part that no user adds to, routed experts apart [s]; source: fitmart.estimator.speed';
+COMMENT ON COLUMN speed.decode_experts_s IS 'Decode step: reading every routed expert; n users read 1 - (1 - k / e)^n of it, with k of e experts a token [s]; source: fitmart.estimator.speed';
 COMMENT ON COLUMN speed.decode_s_per_user IS 'Decode step: part of each user [s]; source: fitmart.estimator.speed';
 COMMENT ON COLUMN speed.decode_s_per_kv_token IS 'Decode step: part of each token in the cache [s]; source: fitmart.estimator.speed';
 COMMENT ON COLUMN speed.prefill_s_per_token IS 'Prefill: part of each prompt token [s]; source: fitmart.estimator.speed';

@@ -162,8 +162,40 @@ def test_the_linear_terms_give_back_the_step(sizes: dict[str, object]) -> None:
     users = sizes["throughput_batch"]
     row = with_speed(workload(sizes | {"batch": users}), MEASURED).row(0, named=True)
     context = row["input_tokens"] + row["output_tokens"] / 2
-    step = row["decode_fixed_s"] + users * (row["decode_s_per_user"] + context * row["decode_s_per_kv_token"])
+    touched = 1 - (1 - row["experts_per_token"] / row["experts"]) ** users if row["experts"] else 0
+    step = row["decode_fixed_s"] + row["decode_experts_s"] * touched
+    step += users * (row["decode_s_per_user"] + context * row["decode_s_per_kv_token"])
     assert step == pytest.approx(1 / row["decode_tokens_per_s"], rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("limit", "floor", "served"),
+    [
+        # 16 GB at 2 TB/s are 8 ms; each of n users adds 2 ms: 8 + 2 n ms a step, 100 ms at 46 users.
+        (256, 10.0, 46),
+        (40, 10.0, 40),
+        (256, 1000.0, 1),  # not even one: one is served all the same
+        (256, 100.0, 1),
+        (256, 50.0, 6),
+    ],
+)
+def test_no_more_users_are_served_than_keep_their_pace(limit: int, floor: float, served: int) -> None:
+    row = with_speed(workload({"throughput_batch": limit}), only(w16=1.0, B=0.002), min_user_tokens_per_s=floor)
+    assert row["throughput_batch"].item() == served
+
+
+@settings(max_examples=30, deadline=None)
+@given(SIZES, st.floats(1, 100))
+def test_one_more_user_would_be_one_too_many(sizes: dict[str, object], floor: float) -> None:
+    limit = int(str(sizes["throughput_batch"]))
+    served = with_speed(workload(sizes), MEASURED, min_user_tokens_per_s=floor)["throughput_batch"].item()
+    paces = [
+        with_speed(workload(sizes | {"batch": users}), MEASURED)["decode_tokens_per_s"].item()
+        for users in (served, served + 1)
+    ]
+    assert 1 <= served <= limit
+    assert served == 1 or paces[0] >= floor * (1 - 1e-9)
+    assert served == limit or paces[1] <= floor * (1 + 1e-9)
 
 
 def test_every_factor_and_band_of_every_pool_is_there() -> None:

@@ -12,7 +12,7 @@ UNITS = {
     "_bytes": "bytes", "_gib": "GiB", "_gb": "GB", "_bytes_per_s": "bytes/s", "_flop_per_s": "FLOP/s",
     "_tokens": "tokens", "_tokens_per_s": "tokens/s", "_ms": "ms", "_share": "share", "_hours": "hours", "_w": "W",
     "_usd": "USD", "usd_per_hour": "USD/h", "usd_per_month": "USD/month", "usd_per_mtok": "USD/Mtok",
-    "usd_per_gb": "USD/GB",
+    "usd_per_gb": "USD/GB", "usd_per_mtok_blended": "USD/Mtok",
 }  # fmt: skip
 NUMERIC = re.compile(r"^(BIGINT|INTEGER|SMALLINT|DOUBLE|DECIMAL\(.*\)|HUGEINT)$")
 
