@@ -68,7 +68,7 @@ def build(
     )
     with new_build(data_dir, build_id) as con:
         create_schema(con, catalog.frames)
-        load_frames(con, catalog.frames | {"source_run": _runs(data_dir / "landing"), "footprint": footprint})
+        load_frames(con, catalog.frames | {"source_run": run_table(data_dir / "landing"), "footprint": footprint})
         for table in (*MARTS, "cost"):
             if table != "footprint":
                 load_partitions(con, table, store.paths(manifest, table))
@@ -93,11 +93,16 @@ def _input_hashes(catalog: Catalog, as_of: date | None) -> dict[str, str]:
     """What the catalog depends on. The runs of sources are its log, not its content."""
     frames = {name: frame_hash(without_clocks(name, frame)) for name, frame in sorted(catalog.frames.items())}
     return {
-        "code": partition_key(estimator=code_hash(ESTIMATOR), flows=code_hash(FLOWS)),
+        "code": code_version(),
         "seeds": seeds_hash(),
         "as_of": as_of.isoformat() if as_of else "",
         **frames,
     }
+
+
+def code_version() -> str:
+    """Hash of the code that makes a catalog."""
+    return partition_key(estimator=code_hash(ESTIMATOR), flows=code_hash(FLOWS))
 
 
 _MOMENT = pl.Datetime("us")
@@ -113,7 +118,7 @@ _RUN_SCHEMA = schema(
 )
 
 
-def _runs(landing_dir: Path) -> pl.DataFrame:
+def run_table(landing_dir: Path) -> pl.DataFrame:
     """`source_run`: what every source did, newest last."""
     rows = [asdict(run) | {"reason": run.reason or None} for run in read_runs(landing_dir)]
     for row in rows:

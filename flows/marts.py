@@ -50,7 +50,7 @@ class MartBuilder:
                 computed += is_new
                 for table in MARTS:
                     keys[table].append(key)
-                keys["cost"].append(self._cost(key))
+                keys["cost"].append(self.cost(key))
         return Partitions(keys, computed, len(groups) - computed)
 
     def _grid_hash(self) -> str:
@@ -75,7 +75,8 @@ class MartBuilder:
             self.store.write(table, key, getattr(marts, table))
         return key, True
 
-    def _cost(self, speed_key: str) -> str:
+    def cost(self, speed_key: str) -> str:
+        """The partition of `cost` that belongs to one of `speed`, computed unless it is there."""
         key = partition_key(speed=speed_key, offers=self.offers, code=code_hash(ESTIMATOR))
         if not self.store.has("cost", key):
             speed = self.store.read("speed", speed_key).collect()

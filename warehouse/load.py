@@ -4,7 +4,8 @@ Columns are matched by name. A column that a frame lacks stays null; one that th
 key that its dimension does not hold.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime
 from pathlib import Path
@@ -32,13 +33,49 @@ KEY_TYPES: dict[str, tuple[str, ...]] = {
 def create_schema(con: duckdb.DuckDBPyConnection, frames: Mapping[str, pl.DataFrame]) -> None:
     """Types, tables and comments. `frames` by table name: the dimensions in KEY_TYPES give the values of the keys."""
     with _one_commit(con):
-        for key, tables in KEY_TYPES.items():
-            columns = [frames[t][key].cast(pl.String) for t in tables if t in frames]
-            values = sorted({v for c in columns for v in c if v is not None})
-            # A type without values breaks queries: a catalog without offers still has to answer.
-            con.execute(f"CREATE TYPE {key} AS ENUM ({', '.join(quoted(v) for v in values or [''])})")
+        for key in KEY_TYPES:
+            _create_key_type(con, key, frames)
         for path in sql_files("schema"):
             con.execute(path.read_text(encoding="utf-8"))
+
+
+def renew_tables(con: duckdb.DuckDBPyConnection, tables: Collection[str], frames: Mapping[str, pl.DataFrame]) -> None:
+    """Make `tables` anew, empty, in a catalog that is filled, and drop its views and macros (`create_views`).
+
+    `frames`: the dimensions among `tables` give the values of their keys anew. Raises CatalogError where a file of
+    sql/schema creates some of `tables` and others besides.
+    """
+    keys = [key for key, dimensions in KEY_TYPES.items() if set(dimensions) <= set(tables)]
+    texts = [path.read_text(encoding="utf-8") for path in sql_files("schema")]
+    made = {text: set(re.findall(r"^CREATE TABLE (\w+)", text, re.MULTILINE)) for text in texts}
+    chosen = [text for text in texts if made[text] & set(tables)]
+    if others := sorted(set().union(*(made[text] for text in chosen)) - set(tables)):
+        raise CatalogError(f"{', '.join(others)} would be renewed as well")
+    with _one_commit(con):
+        for kind, name in con.execute(_DERIVED).fetchall():
+            con.execute(f"DROP {kind} {name}")
+        for table in tables:
+            con.execute(f"DROP TABLE {table}")
+        for key in keys:
+            con.execute(f"DROP TYPE {key}")
+            _create_key_type(con, key, frames)
+        for text in chosen:
+            con.execute(text)
+
+
+_DERIVED = """
+SELECT 'VIEW', view_name FROM duckdb_views() WHERE NOT internal
+UNION ALL
+SELECT DISTINCT upper(replace(function_type, '_', ' ')), function_name FROM duckdb_functions()
+WHERE NOT internal AND function_type IN ('macro', 'table_macro')
+"""
+
+
+def _create_key_type(con: duckdb.DuckDBPyConnection, key: str, frames: Mapping[str, pl.DataFrame]) -> None:
+    columns = [frames[t][key].cast(pl.String) for t in KEY_TYPES[key] if t in frames]
+    values = sorted({v for c in columns for v in c if v is not None})
+    # A type without values breaks queries: a catalog without offers still has to answer.
+    con.execute(f"CREATE TYPE {key} AS ENUM ({', '.join(quoted(v) for v in values or [''])})")
 
 
 def load_frames(con: duckdb.DuckDBPyConnection, frames: Mapping[str, pl.DataFrame]) -> None:

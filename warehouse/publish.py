@@ -42,8 +42,10 @@ def build_ids(data_dir: Path) -> list[str]:
 
 
 @contextmanager
-def new_build(data_dir: Path, build_id: str) -> Iterator[duckdb.DuckDBPyConnection]:
+def new_build(data_dir: Path, build_id: str, *, base: str | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection to fill a new build with; on leaving it is checked, written to disk and named, but not published.
+
+    base: a build to begin with a copy of; none: an empty one.
 
     Raises CheckError where a check fails, CatalogError where the folder cannot be written; both leave nothing behind.
     """
@@ -53,6 +55,8 @@ def new_build(data_dir: Path, build_id: str) -> Iterator[duckdb.DuckDBPyConnecti
         raise CatalogError(f"build {build_id} exists already")
     remove_unfinished(data_dir)
     try:
+        if base is not None:
+            shutil.copyfile(build_file(data_dir, base), building)
         with open_builder(building) as con:
             yield con
             must_pass(con)
