@@ -6,7 +6,8 @@ ROUTES    path -> answer; two pages where the API pages. Cards are real, figures
 FIRST     a path to break
 OFFERS    how many offers there are in it
 EMPTY     paths -> valid answers with nothing in them
-NEEDED    a field without which no row has a price
+NEEDED    a field of its JSON without which no row has a price
+ORIGIN    of its offers, where it is not "direct"
 KEYS      environment variables to set; their values may appear nowhere
 CONSTANTS of the module, made smaller for the test
 """

@@ -41,7 +41,7 @@ def fetch(http: "Http", since: Since) -> Iterator[Payload]:
     failures: list[str] = []
     for provider in PROVIDERS:
         try:
-            yield from _fetch_provider(http, since, provider)
+            yield from fetch_provider(http, since, provider)
         except UnreachableError:
             raise
         except SourceError as error:
@@ -50,7 +50,8 @@ def fetch(http: "Http", since: Since) -> Iterator[Payload]:
         raise TerminalError(f"{len(failures)} of {len(PROVIDERS)} providers failed: {'; '.join(failures)}")
 
 
-def _fetch_provider(http: "Http", since: Since, provider: str) -> Iterator[Payload]:
+def fetch_provider(http: "Http", since: Since, provider: str) -> Iterator[Payload]:
+    """The two files of one provider, where its version is another than last time."""
     version_name, zip_name = f"{provider}/version", f"{provider}/catalog.zip"
     version_url = f"{BASE_URL}/{version_name}"
     version = http.get(version_url)
