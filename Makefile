@@ -28,7 +28,7 @@ refresh: $(VENV)/.run ## Harvest, build and publish data/fitmart.duckdb
 	@$(BIN)/fitmart refresh
 
 test: $(VENV)/.dev ## Run the tests
-	@$(BIN)/pytest
+	@$(BIN)/pytest --ignore tests/chaos
 
 check: $(VENV)/.dev ## Lint, format check, types, SQL lint
 	@$(BIN)/ruff check .
@@ -44,7 +44,7 @@ format: $(VENV)/.dev ## Format the code
 bench: $(VENV)/.dev ## Measure: ratios in one run
 	@$(BIN)/python -m pytest tests/bench --override-ini 'python_files=bench_*.py' -s
 
-chaos: $(VENV)/.dev ## Kill a refresh at many instants
+chaos: $(VENV)/.dev ## Kill harvests and builds at many instants
 	@$(BIN)/pytest tests/chaos
 
 clean: ## Remove the environment and caches (not data/)

@@ -51,7 +51,6 @@ def start(data_dir: Path, server: HubServer, output: Path) -> subprocess.Popen:
         return subprocess.Popen([sys.executable, "-W", "default", "-c", HARVEST], env=environ, stdout=out, stderr=out)
 
 
-@pytest.mark.skipif(not Path("/proc").exists(), reason="orphans are found in /proc")
 def test_a_killed_harvest_leaves_nothing_behind_but_what_has_landed(tmp_path, server):
     hung = f"/acme/m150/resolve/{server.repositories['acme/m150'].sha}/config.json"
     server.faults[hung] = [Answer(200, wait_s=60)]
