@@ -1,5 +1,7 @@
 """Scenarios answered: every figure of the contract for typed rows whose model, precision and GPU are known."""
 
+import re
+
 import polars as pl
 
 from fitmart.estimator.estimate import ENGINES, judge, with_facts
@@ -9,6 +11,7 @@ from fitmart.estimator.request import with_request_speed
 from fitmart.estimator.scenarios import OUTPUT, to_deployments, with_defaults
 from fitmart.estimator.workload import INPUT_SHARE
 
+_SPEEDS = [c for c in OUTPUT if re.search(r"tokens_per_s|ttft_ms", c)]
 _REQUEST = ("concurrency", "input_tokens", "output_tokens", "cached_tokens")
 
 
@@ -24,7 +27,9 @@ def problems(scenarios: pl.DataFrame, models: Models, reference: Reference) -> p
             "error",
             unknown("model_id", models.models["model_id"], "model"),
             unknown("precision", reference.precisions["precision_id"], "precision"),
-            unknown("engine", pl.Series(ENGINES), "engine"),
+            pl.when(~pl.col("engine").is_in(ENGINES)).then(
+                pl.format("precision {} is for {}, whose memory is not estimated", "precision", "engine")
+            ),
             unknown("gpu_id", reference.gpus["gpu_id"], "GPU"),
         )
     )
@@ -40,12 +45,23 @@ def answer(scenarios: pl.DataFrame, models: Models, reference: Reference) -> pl.
     refused = filled.filter(pl.col("error").is_not_null()).select("row", "error")
     if good.is_empty():
         return refused
-    rows = with_facts(judge(to_deployments(good), models, reference), models, reference)
-    rows = rows.join(good.select("row", *_REQUEST), on="row", how="left", validate="1:1", maintain_order="left")
-    rows = _with_minimum(rows.with_columns(context_tokens=_context()), models)
-    rows = with_request_speed(_with_request_defaults(rows), models, reference)
+    rows = all_figures(good, models, reference)
+    # Weights that the engine does not load run nowhere.
+    rows = rows.with_columns(pl.when(pl.col("weights_bytes").is_not_null()).then(pl.col(_SPEEDS)))
     figures = [c for c in OUTPUT if c in rows.columns and c != "error"]
     return pl.concat([rows.select("row", *figures, "error"), refused], how="diagonal").sort("row")
+
+
+def all_figures(scenarios: pl.DataFrame, models: Models, reference: Reference) -> pl.DataFrame:
+    """Typed scenarios with their defaults, all known → the columns of OUTPUT and everything that they come from.
+
+    Beside OUTPUT: the deployment, the engine's memory of one GPU, `support`, `headroom_bytes`, the facts of model and
+    GPU, the parts of the weights, the request and the terms of its speed.
+    """
+    rows = with_facts(judge(to_deployments(scenarios), models, reference), models, reference)
+    rows = rows.join(scenarios.select("row", *_REQUEST), on="row", how="left", validate="1:1", maintain_order="left")
+    rows = _with_minimum(rows.with_columns(context_tokens=_context()), models)
+    return with_request_speed(_with_request_defaults(rows), models, reference)
 
 
 def _context() -> pl.Expr:

@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 import polars as pl
 
-from fitmart.estimator.engines.llamacpp import llamacpp_memory
+from fitmart.estimator.engines.llamacpp import llamacpp_devices, llamacpp_memory
 from fitmart.estimator.engines.mlx import mlx_memory
 from fitmart.estimator.engines.servers import server_memory
+from fitmart.estimator.engines.versions import version_key
 from fitmart.estimator.engines.vllm import vllm_memory
 from fitmart.estimator.fit import with_verdict
 from fitmart.estimator.footprint import footprint
@@ -51,14 +52,34 @@ def engine_memory(deployments: pl.DataFrame, models: Models, reference: Referenc
     return pl.concat(parts)
 
 
+def _with_version(rows: pl.DataFrame, reference: Reference) -> pl.DataFrame:
+    """engine_version_used of the engines whose rules have no eras: the version asked for, else the newest known."""
+    newest = dict(reference.rules["engine"].select("engine_id", "version").drop_nulls().iter_rows())
+    asked = pl.when(version_key(pl.col("engine_version")).is_not_null()).then("engine_version")
+    known = pl.col("engine_id").replace_strict(newest, default=None, return_dtype=pl.String)
+    return rows.with_columns(engine_version_used=pl.coalesce("engine_version_used", asked, known))
+
+
 def _shards(rows: pl.DataFrame, models: Models, reference: Reference) -> pl.DataFrame:
-    """row, weights_bytes: the fullest GPU's share."""
+    """row, weights_bytes: the fullest GPU's share; of a GGUF an equal share."""
     asked = rows.select("row", "model_id", "precision_id", "tensor_parallel", "pipeline_parallel").with_columns(
         expert_parallel=pl.lit(1, pl.Int64)
     )
     wanted = asked.select(_SHARD_KEY).unique()
     shares = weight_shards(models.models, models.tensors, reference.precisions, wanted)
-    return asked.join(shares, on=_SHARD_KEY, how="left", validate="m:1").select("row", "weights_bytes")
+    sized = asked.join(shares, on=_SHARD_KEY, how="left", validate="m:1").select("row", "weights_bytes")
+    gguf = rows.join(
+        reference.precisions.filter(container="gguf").select("precision_id"), on="precision_id", how="semi"
+    )
+    if gguf.is_empty():
+        return sized
+    # Servers keep a GGUF's blocks as they are and cut every matrix by rank.
+    whole = gguf.join(footprints(gguf, models, reference), on=_FOOTPRINT_KEY, how="left", nulls_equal=True)
+    equal = (pl.col("weights_total_bytes") / (pl.col("tensor_parallel") * pl.col("pipeline_parallel"))).ceil()
+    of_file = whole.select("row", share=equal.cast(pl.Int64))
+    return sized.join(of_file, on="row", how="left", validate="1:1").select(
+        "row", weights_bytes=pl.coalesce("weights_bytes", "share")
+    )
 
 
 def _vllm(rows: pl.DataFrame, models: Models, reference: Reference) -> pl.DataFrame:
@@ -71,9 +92,19 @@ def _server(rows: pl.DataFrame, models: Models, reference: Reference) -> pl.Data
 
 
 def _llamacpp(rows: pl.DataFrame, models: Models, reference: Reference) -> pl.DataFrame:
+    return llamacpp_memory(rows, models.models, models.caches, _gguf_tensors(rows, models, reference), reference.rules)
+
+
+def _gguf_tensors(rows: pl.DataFrame, models: Models, reference: Reference) -> pl.DataFrame:
     wanted = rows.select(_FOOTPRINT_KEY).unique()
-    tensors = gguf_tensors(models.models, models.tensors, reference.precisions, wanted, rules=reference.rules)
-    return llamacpp_memory(rows, models.models, models.caches, tensors, reference.rules)
+    return gguf_tensors(models.models, models.tensors, reference.precisions, wanted, rules=reference.rules)
+
+
+def llamacpp_device_buffers(deployments: pl.DataFrame, models: Models, reference: Reference) -> pl.DataFrame:
+    """row, device, weights_bytes, kv_cache_bytes of llama.cpp deployments (DEPLOYMENT_SCHEMA), device by device."""
+    rows = with_gpu(in_devices(deployments, reference.gpus), reference.gpus)
+    tensors = _gguf_tensors(rows, models, reference)
+    return llamacpp_devices(rows, models.models, models.caches, tensors, reference.rules)
 
 
 def _mlx(rows: pl.DataFrame, models: Models, reference: Reference) -> pl.DataFrame:
@@ -114,7 +145,7 @@ def judge(deployments: pl.DataFrame, models: Models, reference: Reference) -> pl
     )
     is_native = pl.col("precision_id") == "native"
     rows = rows.with_columns(stored_precision_id=pl.when(is_native).then("native_precision").otherwise("precision_id"))
-    judged = with_verdict(with_support(rows, reference.support))
+    judged = with_verdict(with_support(_with_version(rows, reference), reference.support, reference.precisions))
     as_asked = deployments.select("gpu_count", "tensor_parallel", "device_memory_bytes").get_columns()
     return judged.with_columns(as_asked).drop("native_precision", "stored_precision_id", "extended_context_tokens")
 

@@ -28,7 +28,10 @@ def limited_by() -> pl.Expr:
         .then(pl.lit("context"))
         .when(pl.col("sequence_kv_bytes") > pl.col("kv_available_bytes_high"))
         .then(pl.lit("kv_cache"))
-        .when(pl.col("kv_available_bytes_high").is_null() | (pl.col("support") == "unknown"))
+        .when(
+            pl.any_horizontal(pl.col("kv_available_bytes_high", "sequence_kv_bytes").is_null())
+            | (pl.col("support") == "unknown")
+        )
         .then(pl.lit("unknown"))
         .otherwise(pl.lit(None, pl.String))
     )

@@ -12,9 +12,17 @@ from fitmart.estimator.errors import FitmartError
 from fitmart.estimator.frames import conform, schema
 
 STATE_BYTES = 2
-_PLAIN = {"bf16": (2, 1), "f16": (2, 1), "fp16": (2, 1), "f32": (4, 1), "fp32": (4, 1), "fp8": (1, 1)}
-_FP8_NAMES = ("fp8_e4m3", "fp8_e5m2", "fp8_inc")
+# (bytes, for so many elements); nvfp4: 4 bits and an 8-bit scale per 16
+_PLAIN = {"bf16": (2, 1), "f16": (2, 1), "f32": (4, 1), "fp8": (1, 1), "int8": (1, 1), "nvfp4": (9, 16)}
 _GGML = ("q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl")
+KV_PRECISIONS = (*_PLAIN, *_GGML)
+# Other words for them in the engines' own options.
+KV_ALIASES = {
+    **dict.fromkeys(("fp16", "float16", "half"), "f16"),
+    **dict.fromkeys(("fp32", "float32", "float"), "f32"),
+    **dict.fromkeys(("fp8_e4m3", "fp8_e5m2", "fp8_inc"), "fp8"),
+    "bfloat16": "bf16",
+}
 
 WANTED_SCHEMA = schema(model_id=pl.String, context_tokens=pl.Int64, kv_precision=pl.String)
 
@@ -33,14 +41,13 @@ def kv_element_bytes(kv_precision: str) -> tuple[tuple[int, int], tuple[int, int
 
 
 def _element_bytes(name: str, whole: str) -> tuple[int, int]:
+    name = KV_ALIASES.get(name, name)
     if name in _PLAIN:
         return _PLAIN[name]
-    if name in _FP8_NAMES:
-        return _PLAIN["fp8"]
     if name in _GGML:
         elements, size = GGML_QUANT_SIZES[GGMLQuantizationType[name.upper()]]
         return size, elements
-    known = ", ".join((*_PLAIN, *_GGML))
+    known = ", ".join(KV_PRECISIONS)
     raise KvPrecisionError(f"unknown KV cache precision {whole!r}; known: {known}, or keys/values as K/V")
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 import polars as pl
 
 from fitmart.estimator.frames import DEPLOYMENT_SCHEMA, conform
+from fitmart.estimator.kv_cache import KV_ALIASES, KV_PRECISIONS
 
 Kind = Literal["text", "integer", "number", "flag"]
 
@@ -103,8 +104,17 @@ OUTPUT = (
     "error",
 )
 
-# Values that would be no machine or no request: refused, so that arithmetic on them cannot overflow.
-_LARGEST = {"integer": 2**53, "number": 1e18}
+# Beyond these no machine and no request is meant: refused, so that no sum of bytes leaves 64 bits.
+_MOST_GPUS = 1024
+_MOST_TOKENS = 2**28
+_LARGEST = {
+    "gpu_memory_bytes": 2**50,
+    "gpu_memory_utilization": 1,
+    **dict.fromkeys(("gpu_count", "tensor_parallel", "pipeline_parallel", "data_parallel"), _MOST_GPUS),
+    **dict.fromkeys(("max_model_len", "max_num_batched_tokens", "n_ubatch"), _MOST_TOKENS),
+    **dict.fromkeys(("input_tokens", "output_tokens", "cached_tokens", "sequence_tokens"), _MOST_TOKENS),
+}
+_LARGEST_COUNT = 2**16  # sequences, slots, layers, ranks
 _ENGINES = ("vllm", "llama.cpp", "sglang", "tensorrt-llm", "mlx")
 _ONE_OF = {
     "engine": _ENGINES,
@@ -119,6 +129,13 @@ _RENAMED = {
     "gpu_memory_bytes": "device_memory_bytes",
     "max_model_len": "context_tokens",
 }
+# Engines that give each GPU whole layers, or have one GPU: their GPUs are counted, not multiplied.
+_LAYER_SPLIT = ("llama.cpp", "mlx")
+# Precisions of a checkpoint → the same numbers in the file that the engine reads.
+_OWN_FILES = {
+    "llama.cpp": {"fp32": "gguf-f32", "bf16": "gguf-bf16", "fp16": "gguf-f16"},
+    "mlx": {"bf16": "mlx-bf16", "fp16": "mlx-bf16"},
+}
 _MAY_BE_ZERO = {"n_gpu_layers", "n_cpu_moe", "cached_tokens", "input_tokens", "output_tokens"}
 
 
@@ -131,9 +148,25 @@ def _problem(name: str, text: pl.Expr, ok: pl.Expr, what: str) -> pl.Expr:
     )
 
 
+def _kv_precision(text: pl.Expr) -> pl.Expr:
+    """A KV precision id, or `K/V` where keys and values differ; null where the word is no such thing, or `auto`."""
+    ids = dict(zip(KV_PRECISIONS, KV_PRECISIONS, strict=True)) | KV_ALIASES
+    words = text.str.to_lowercase().str.split("/")
+    key, value = (
+        w.replace_strict(ids, default=None, return_dtype=pl.String) for w in (words.list.first(), words.list.last())
+    )
+    return pl.when((words.list.len() <= 2) & key.is_not_null() & value.is_not_null()).then(
+        pl.when(key == value).then(key).otherwise(pl.concat_str(key, value, separator="/"))
+    )
+
+
 def _read(name: str, kind: Kind) -> tuple[pl.Expr, pl.Expr]:
     """(typed value, problem) of one text column."""
     text = pl.col(name)
+    if name == "kv_cache_dtype":
+        value = _kv_precision(text)
+        is_default = text.str.to_lowercase() == "auto"
+        return value, _problem(name, text, is_default | value.is_not_null(), f"not one of {', '.join(KV_PRECISIONS)}")
     if kind == "text":
         if name in _ONE_OF:
             words = _ONE_OF[name]
@@ -151,9 +184,7 @@ def _read(name: str, kind: Kind) -> tuple[pl.Expr, pl.Expr]:
     least = 0 if name in _MAY_BE_ZERO else 1e-9
     if name == "n_gpu_layers":
         least = -1  # llama.cpp's own word for all layers
-    inside = number.is_finite() & (number >= least) & (number <= _LARGEST[kind])
-    if name == "gpu_memory_utilization":
-        inside &= number <= 1
+    inside = number.is_finite() & (number >= least) & (number <= _LARGEST.get(name, _LARGEST_COUNT))
     if kind == "number":
         return number, _problem(name, text, inside, "not a number in range")
     value = number.cast(pl.Int64, strict=False)
@@ -188,21 +219,37 @@ def read_scenarios(rows: pl.DataFrame) -> pl.DataFrame:
 def with_defaults(scenarios: pl.DataFrame, precisions: pl.DataFrame) -> pl.DataFrame:
     """Fill what the engine leaves to arithmetic: the precision's engine, and GPUs from the parallel sizes or back.
 
-    `gpu_count` = tensor × pipeline × data parallel; with only a count given, all of it is tensor parallel.
+    `gpu_count` = tensor × pipeline × data parallel; with only a count given, all of it is tensor parallel. GPUs beyond
+    that product stay idle and are not counted; fewer than it are an `error`. Engines that split by layers have no such
+    sizes. A plain dtype is the engine's own file of that dtype (`bf16` under llama.cpp: `gguf-bf16`).
     """
     engine = precisions.select(precision="precision_id", default_engine="engine_id")
     sizes = [pl.col(c).fill_null(1) for c in ("pipeline_parallel", "data_parallel")]
     others = sizes[0] * sizes[1]
-    filled = scenarios.with_columns(pl.col("precision").str.to_lowercase()).join(
+    filled = scenarios.with_columns(pl.col("precision", "gpu_id").str.to_lowercase()).join(
         engine, on="precision", how="left", maintain_order="left", validate="m:1"
     )
-    return filled.with_columns(
+    filled = filled.with_columns(
         engine=pl.coalesce("engine", "default_engine", pl.lit("vllm")),
         tensor_parallel=pl.coalesce("tensor_parallel", (pl.col("gpu_count") // others).clip(1), pl.lit(1, pl.Int64)),
         pipeline_parallel=sizes[0],
         data_parallel=sizes[1],
-        gpu_count=pl.coalesce("gpu_count", pl.col("tensor_parallel").fill_null(1) * others),
     ).drop("default_engine")
+    ranks = pl.col("tensor_parallel") * others
+    is_split = ~pl.col("engine").is_in(_LAYER_SPLIT)
+    most = pl.min_horizontal(pl.when(is_split).then("gpu_count").fill_null(_MOST_GPUS), pl.lit(_MOST_GPUS))
+    too_few = pl.when(ranks > most).then(
+        pl.format("gpu_count: {} GPUs for {} of tensor × pipeline × data parallel", most, ranks)
+    )
+    return filled.with_columns(
+        error=pl.coalesce("error", too_few),
+        gpu_count=pl.when(is_split).then(ranks).otherwise(pl.coalesce("gpu_count", ranks)),
+        precision=pl.coalesce(*(_own_file(*pair) for pair in _OWN_FILES.items()), "precision"),
+    )
+
+
+def _own_file(engine: str, own: dict[str, str]) -> pl.Expr:
+    return pl.when(pl.col("engine") == engine).then(pl.col("precision").replace_strict(own, default=None))
 
 
 def to_deployments(scenarios: pl.DataFrame) -> pl.DataFrame:

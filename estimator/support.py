@@ -6,6 +6,14 @@ from fitmart.estimator.engines.versions import version_key
 
 # From what serves best to what is not known: where two rows speak of one case, the first of these holds.
 STATES = ("native", "weight_only", "emulated", "plugin", "unsupported", "unknown")
+# The kinds of file that an engine loads (precision.csv: container); checkpoints are `hf`.
+READS = {
+    "vllm": ("hf", "gguf"),
+    "sglang": ("hf", "gguf"),
+    "tensorrt-llm": ("hf",),
+    "llama.cpp": ("gguf",),
+    "mlx": ("mlx", "hf"),
+}
 _NEVER = 2**62
 
 
@@ -57,8 +65,19 @@ def support_ids(precision_ids: pl.Series, known: pl.Series) -> pl.DataFrame:
     )
 
 
-def with_support(rows: pl.DataFrame, support: pl.DataFrame) -> pl.DataFrame:
-    """Add `support` (one of STATES) to rows of engine_id, gpu_id, stored_precision_id and engine_version_used.
+def is_readable(precisions: pl.DataFrame) -> pl.Expr:
+    """Whether engine_id loads files of precision_id at all, on whatever device."""
+    container = pl.col("precision_id").replace_strict(
+        precisions["precision_id"], precisions["container"], default=None, return_dtype=pl.String
+    )
+    return pl.any_horizontal(
+        (pl.col("engine_id") == engine) & container.is_in(kinds) for engine, kinds in READS.items()
+    )
+
+
+def with_support(rows: pl.DataFrame, support: pl.DataFrame, precisions: pl.DataFrame) -> pl.DataFrame:
+    """Add `support` (one of STATES) to rows of engine_id, gpu_id, precision_id, stored_precision_id (what `native` is)
+    and engine_version_used.
 
     support: as `expand` gives it. Without a GPU nothing is known against it: native.
     """
@@ -77,7 +96,9 @@ def with_support(rows: pl.DataFrame, support: pl.DataFrame) -> pl.DataFrame:
     )
     joined = rows.join(found, on=key, how="left", nulls_equal=True, maintain_order="left", validate="m:1")
     return joined.with_columns(
-        support=pl.when(pl.col("gpu_id").is_null())
+        support=pl.when(~is_readable(precisions))
+        .then(pl.lit("unsupported"))
+        .when(pl.col("gpu_id").is_null())
         .then(pl.lit("native"))
         .otherwise(pl.col("support").fill_null("unknown"))
     )

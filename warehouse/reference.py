@@ -9,6 +9,7 @@ from fitmart.estimator.support import expand
 from fitmart.warehouse.snapshot import read_seed, seed_names
 
 RULE_PREFIXES = ("vllm_", "llamacpp_", "gguf_", "mlx_", "server_", "speed_era")
+_ENGINES = "engine"  # newest known versions
 
 
 @cache
@@ -19,6 +20,6 @@ def load_reference() -> Reference:
         gpus=conform(gpus, GPU_SCHEMA, stage="gpu"),
         precisions=conform(read_seed("precision"), PRECISION_SCHEMA, stage="precision"),
         support=expand(read_seed("engine_support"), gpus),
-        rules={name: read_seed(name) for name in seed_names() if name.startswith(RULE_PREFIXES)},
+        rules={name: read_seed(name) for name in seed_names() if name.startswith(RULE_PREFIXES) or name == _ENGINES},
         coefficients=widen(read_seed("speed_coefficient")),
     )

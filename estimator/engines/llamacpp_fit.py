@@ -50,6 +50,7 @@ def with_fit(rows: pl.DataFrame, buffers: pl.DataFrame, longest: pl.DataFrame, c
         "projector_bytes",
         "is_refused",
         "gpus",
+        "slots",
         *(f"{name}_{i}" for i in range(count) for name in ("weights", "one_kv")),
     )
     joined = (
@@ -104,7 +105,15 @@ def _with_fullest(rows: pl.DataFrame, count: int) -> pl.DataFrame:
         found = (pl.when(is_it).then(f"{name}_{i}") for i, is_it in zip(classes, is_fullest, strict=True))
         return pl.coalesce(*found, otherwise)
 
-    users = pl.when(pl.col("largest_kv") > 0).then(pl.col("fewest").floor().clip(0).cast(pl.Int64))
+    # Where no GPU keeps a cache (encoders, layers on the host) the slots are what there is.
+    users = (
+        pl.when(pl.col("least_left") < 0)
+        .then(0)
+        .when(pl.col("largest_kv") > 0)
+        .then(pl.col("fewest").floor().clip(0).cast(pl.Int64))
+        .when(pl.col("least_left") >= 0)
+        .then("slots")
+    )
     return held.with_columns(
         kv_available_bytes=of_fullest("left", "least_left"),
         sequence_kv_bytes=of_fullest("one_kv", "largest_kv"),

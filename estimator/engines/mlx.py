@@ -79,7 +79,10 @@ def mlx_memory(
         kv_available_bytes_high=available + below,
         kv_block_bytes=pl.lit(1, pl.Int64),
         kv_cache_bytes="sequence_kv_bytes",
-        users=pl.when(pl.col("sequence_kv_bytes") > 0).then((available // pl.col("sequence_kv_bytes")).clip(0)),
+        users=pl.when(pl.col("sequence_kv_bytes") > 0)
+        .then((available // pl.col("sequence_kv_bytes")).clip(0))
+        .when(available.is_not_null())
+        .then((available >= 0).cast(pl.Int64)),
         required_bytes=required,
         required_bytes_low=required - below,
         required_bytes_high=required + above,

@@ -16,6 +16,8 @@ from fitmart.estimator.kv_cache import kv_minimum_bytes, longest_context
 RULE_SCHEMA = schema(engine_id=pl.String, parameter=pl.String, min_memory_bytes=pl.Int64, value=pl.Float64)
 # How far the reserve may be off: no boots of these engines were at hand, so the band is the reserve itself.
 BAND_LOW, BAND_HIGH = 0.5, 1.5
+# Words of --kv-cache-dtype (SGLang) and of KvCacheConfig.dtype (TensorRT-LLM), as KV precisions.
+_KV_PRECISIONS = {"sglang": ("bf16", "f16", "fp8", "nvfp4"), "tensorrt-llm": ("bf16", "f16", "fp8", "int8", "nvfp4")}
 _NOT_OURS = ("engine_version_used", "cuda_graph_bytes", "compute_buffer_bytes", "non_torch_bytes")
 
 
@@ -118,6 +120,15 @@ def _with_memory(rows: pl.DataFrame, caches: pl.DataFrame) -> pl.DataFrame:
     limit = pl.coalesce("extended_context_tokens", "max_context_tokens")
     held, sequence = pl.col("kv_available_bytes").clip(0), pl.col("sequence_kv_bytes")
     parts = pl.col("weights_bytes") + sequence
+    # A model without caches takes as many as the graphs are made for.
+    without = (
+        pl.when(pl.col("kv_available_bytes") >= 0).then(pl.coalesce("max_num_seqs", "graph_sequences")).otherwise(0)
+    )
+    at_once = pl.when(held.is_not_null()).then(pl.when(sequence > 0).then(held // sequence).otherwise(without))
+    has_kv_precision = pl.any_horizontal(
+        (pl.col("engine_id") == engine) & pl.col("kv_precision").is_in(known)
+        for engine, known in _KV_PRECISIONS.items()
+    )
     heads_do_not_divide = pl.col("attention_heads") % pl.col("tensor_parallel") != 0
     return (
         rows.join(longest, on="row", how="left", validate="1:1")
@@ -126,13 +137,16 @@ def _with_memory(rows: pl.DataFrame, caches: pl.DataFrame) -> pl.DataFrame:
             kv_block_bytes=pl.lit(1, pl.Int64),
             kv_tokens=pl.when(sequence > 0).then(held * pl.col("context_tokens") // sequence),
             kv_cache_bytes=held * pl.col("gpu_count"),
-            users=pl.when(sequence > 0).then(held // sequence * pl.col("data_parallel").fill_null(1)),
-            fit_context_tokens=pl.min_horizontal(pl.col("longest").clip(0), limit),
+            users=at_once.cast(pl.Int64) * pl.col("data_parallel").fill_null(1),
+            fit_context_tokens=pl.when(held.is_not_null()).then(pl.min_horizontal(pl.col("longest").clip(0), limit)),
             required_bytes=(parts + pl.col("activation_bytes")) * pl.col("gpu_count"),
             required_bytes_low=_rounded(parts + pl.col("activation_bytes") * BAND_LOW) * pl.col("gpu_count"),
             required_bytes_high=_rounded(parts + pl.col("activation_bytes") * BAND_HIGH) * pl.col("gpu_count"),
             taken_bytes=(pl.col("weights_bytes") + pl.col("activation_bytes") + held) * pl.col("gpu_count"),
-            limited_by=pl.when(heads_do_not_divide).then(pl.lit("tp_divisibility")),
+            limited_by=pl.when(~has_kv_precision)
+            .then(pl.lit("unsupported"))
+            .when(heads_do_not_divide)
+            .then(pl.lit("tp_divisibility")),
         )
     )
 

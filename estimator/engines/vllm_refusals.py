@@ -16,14 +16,17 @@ def is_divisible() -> pl.Expr:
 
 
 def refusal() -> pl.Expr:
-    """The one reason, null where it starts: tp_divisibility, weights, context, kv_cache, unknown.
+    """The one reason, null where it starts: unsupported, tp_divisibility, weights, context, kv_cache, unknown.
 
+    unsupported: a KV dtype that is not vLLM's ("invalid choice" for --kv-cache-dtype), or keys and values that differ.
     weights: nothing is left for the cache ("No available memory for the cache blocks"). context: above the model's
     extended context ("greater than the derived max_model_len"). kv_cache: one request of max_model_len needs more
     blocks than there are ("To serve at least one request with the model's max seq len").
     """
     return (
-        pl.when(~is_divisible())
+        pl.when(pl.col("kv_element_bytes").is_null())
+        .then(pl.lit("unsupported"))
+        .when(~is_divisible())
         .then(pl.lit("tp_divisibility"))
         .when(pl.col("kv_available_bytes") <= 0)
         .then(pl.lit("weights"))

@@ -7,12 +7,13 @@ from fitmart.estimator.support import STATES, expand, support_ids, with_support
 from fitmart.warehouse.snapshot import read_seed
 
 SUPPORT = expand(read_seed("engine_support"), read_seed("gpu"))
+PRECISIONS = read_seed("precision")
 CASE = ("engine_id", "gpu_id", "stored_precision_id", "engine_version_used")
 
 
 def state(*case):
     rows = pl.DataFrame([case], schema=dict.fromkeys(CASE, pl.String), orient="row")
-    return with_support(rows, SUPPORT)["support"][0]
+    return with_support(rows.with_columns(precision_id="stored_precision_id"), SUPPORT, PRECISIONS)["support"][0]
 
 
 @pytest.mark.parametrize(
@@ -33,6 +34,10 @@ def state(*case):
         (("mlx", "apple-m4-16gb", "mlx-4bit", None), "native"),
         # nothing is known against a device that nobody named
         (("vllm", None, "bf16", "0.11.0"), "native"),
+        # llama.cpp loads GGUF files, mlx-lm none
+        (("llama.cpp", "nvidia-h100-sxm", "awq-int4", None), "unsupported"),
+        (("mlx", "apple-m4-16gb", "gguf-q4_k_m", None), "unsupported"),
+        (("vllm", None, "mlx-4bit", "0.33.0"), "unsupported"),
         # what no row speaks of is not known, never a no
         (("mlx", "nvidia-rtx-4090", "mlx-4bit", None), "unknown"),
     ],

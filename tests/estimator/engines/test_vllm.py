@@ -128,7 +128,7 @@ def test_parts_add_up_to_the_budget(memory_gib, version, tensor, share):
         (m.LLAMA_8B, 15.0, {"context_tokens": 131072, "gpu_memory_utilization": 0.25}, "kv_cache"),
         (m.LLAMA_8B, 15.0, {"context_tokens": 131072}, None),
         (m.LLAMA_8B, 15.0, {"device_memory_bytes": None}, "unknown"),
-        (m.LLAMA_8B, 15.0, {"kv_cache_dtype": "q4_0"}, "unknown"),
+        (m.LLAMA_8B, 15.0, {"kv_cache_dtype": "q4_0"}, "unsupported"),
         (m.BERT, 0.3, {}, None),
     ],
 )
