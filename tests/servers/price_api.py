@@ -9,6 +9,7 @@ EMPTY     paths -> valid answers with nothing in them
 NEEDED    a field of its JSON without which no row has a price
 ORIGIN    of its offers, where it is not "direct"
 KEYS      environment variables to set; their values may appear nowhere
+OPTIONAL_KEYS  the same, of an API that answers without them too
 CONSTANTS of the module, made smaller for the test
 """
 

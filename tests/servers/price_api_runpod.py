@@ -3,14 +3,15 @@
 import json
 
 from servers.loopback import Answer, Request
-from servers.price_api import said
+from servers.price_api import CANARY, said
 
 DOCS = "https://docs.runpod.io/sdks/graphql/manage-pods"
 HOSTS = ("https://api.runpod.io",)
 FIRST = "/graphql"
 CONSTANTS: dict[str, object] = {}
-NEEDED = "memoryInGb"
+NEEDED = "securePrice"
 KEYS: dict[str, str] = {}
+OPTIONAL_KEYS = {"RUNPOD_API_KEY": CANARY}
 
 
 def gpu(**more):

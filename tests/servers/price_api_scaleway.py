@@ -1,9 +1,9 @@
 """Scaleway's types of instances: a map a zone, paged by number. Figures are made up."""
 
 from servers.loopback import Answer, Request
-from servers.price_api import CANARY, said, with_key
+from servers.price_api import CANARY, said
 
-DOCS = "https://www.scaleway.com/en/developers/api/instances/#path-instance-types-list-instance-types"
+DOCS = "https://www.scaleway.com/en/developers/api/instance/instance-types"
 HOSTS = ("https://api.scaleway.com",)
 FIRST = "/instance/v1/zones/fr-par-2/products/servers"
 OTHER = FIRST.replace("fr-par-2", "nl-ams-1")
@@ -39,6 +39,5 @@ def _paris(request: Request) -> Answer:
 
 
 ROUTES = {FIRST: _paris, OTHER: said({"servers": {"DEV1-S": TYPES["DEV1-S"]}})}
-KEYED_ROUTES = {path: with_key("X-Auth-Token", CANARY, route) for path, route in ROUTES.items()}
 EMPTY = {path: said({"servers": {}}) for path in ROUTES}
 OFFERS = 2

@@ -3,14 +3,15 @@
 import json
 
 from servers.loopback import Answer, Request
-from servers.price_api import said
+from servers.price_api import CANARY, said
 
-DOCS = "https://docs.vast.ai/api/search-offers"
+DOCS = "https://docs.vast.ai/api-reference"
 HOSTS = ("https://console.vast.ai",)
 FIRST = "/api/v0/bundles/"
 CONSTANTS: dict[str, object] = {}
 NEEDED = "dph_base"
 KEYS: dict[str, str] = {}
+OPTIONAL_KEYS = {"VAST_API_KEY": CANARY}
 
 
 def offer(**more):

@@ -33,6 +33,12 @@ def key(variable: str) -> str:
     return value
 
 
+def optional_key(variable: str, header: str, form: str = "{}") -> dict[str, str]:
+    """The header for an API that answers without a key too: empty where `variable` is not set."""
+    value = os.environ.get(variable, "").strip()
+    return {header: form.format(value)} if value else {}
+
+
 def get_pages(
     http: "Http",
     url: str,

@@ -40,6 +40,7 @@ REGIONS = (
     *("uksouth", "ukwest", "westcentralus", "westeurope", "westindia", "westus", "westus2", "westus3"),
 )
 GPU_SIZES = "Standard_N"  # how the names of all sizes with a GPU begin
+NO_GPUS = ("Standard_NP", "Standard_NM")  # FPGAs and video encoders
 FILTER = "serviceName eq 'Virtual Machines' and armRegionName eq '{}' and contains(armSkuName, '" + GPU_SIZES + "')"
 
 # vCPUs in the name of a size -> GPUs (https://learn.microsoft.com/azure/virtual-machines/sizes/overview#gpu-accelerated).
@@ -115,6 +116,7 @@ def _is_other(row: Mapping[str, Any]) -> bool:
         or row["type"] not in ("Consumption", "Reservation")
         or not row.get("isPrimaryMeterRegion", True)
         or not str(row["armSkuName"]).startswith(GPU_SIZES)
+        or str(row["armSkuName"]).startswith(NO_GPUS)
     )
 
 

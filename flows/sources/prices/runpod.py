@@ -1,8 +1,9 @@
-"""RunPod: `POST api.runpod.io/graphql`, type gpuTypes, no key. Secure and community cloud are tiers, asked one by one.
+"""RunPod: `POST api.runpod.io/graphql`, type gpuTypes. Secure and community cloud are tiers, asked for one by one.
 
-https://docs.runpod.io/sdks/graphql/manage-pods. Prices are for one GPU and hour, up to the cloud's largest pod. List
-prices stand beside `lowestPrice`, what can be had now: its `minimumBidPrice` is where spot begins, and null where
-nothing is left. Months paid ahead are of the secure cloud. A 200 may hold `errors` in place of data.
+https://docs.runpod.io/sdks/graphql/manage-pods. No key is needed; RUNPOD_API_KEY is sent where it is set. Prices are for
+one GPU and hour, up to the cloud's largest pod. List prices stand beside `lowestPrice`, what can be had now: its
+`minimumBidPrice` is where spot begins, and null where nothing is left. Months paid ahead are of the secure cloud. A 200
+may hold `errors` in place of data.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,8 +36,9 @@ MONTHS = (("1mo", "oneMonthPrice"), ("3mo", "threeMonthPrice"), ("6mo", "sixMont
 
 def fetch(http: "Http", since: Since) -> list[Payload]:
     """One answer a tier: `lowestPrice` is of the cloud that the question names."""
+    headers = asking.optional_key("RUNPOD_API_KEY", "Authorization", "Bearer {}")
     answers = {
-        tier: http.post(URL, body={"query": QUERY.format(is_secure)})
+        tier: http.post(URL, headers=headers, body={"query": QUERY.format(is_secure)})
         for tier, is_secure in (("secure", "true"), ("community", "false"))
     }
     payloads = [Payload(name=tier, content=answer, url=URL) for tier, answer in answers.items()]
@@ -51,12 +53,12 @@ def parse(content: bytes, seen_at: datetime, name: str = "") -> Sifted[Offer]:
     def make(row: Any) -> Iterator[Mapping[str, Any]]:
         if not row[f"{tier}Cloud"]:
             return
-        lowest = row["lowestPrice"] or {}
+        lowest = row.get("lowestPrice") or {}
         largest = reading.count(row.get(LARGEST[tier]) or 1, what=LARGEST[tier])
         gpu = common | {
             "instance_type": row["id"],
             "gpu_name_raw": row["displayName"],
-            "gpu_memory_gb": cells.number(row["memoryInGb"], what="memoryInGb") or None,
+            "gpu_memory_gb": cells.number(row.get("memoryInGb"), what="memoryInGb") or None,
             "max_gpu_count": largest or 1,
             "vcpus": cells.number(lowest.get("minVcpu"), what="minVcpu"),
             "host_memory_bytes": reading.host_bytes(lowest.get("minMemory")),

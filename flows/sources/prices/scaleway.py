@@ -1,11 +1,10 @@
 """Scaleway: `GET api.scaleway.com/instance/v1/zones/{zone}/products/servers`. Euro, without tax; on demand only.
 
-https://www.scaleway.com/en/developers/api/instances/#path-instance-types-list-instance-types. The documentation asks
-for a token; the list has answered without one (not confirmed of late). SCW_SECRET_KEY is sent where it is set. A map by
-name, paged; `gpu_memory` is bytes of one GPU, `ram` bytes.
+https://www.scaleway.com/en/developers/api/instance/instance-types. The documentation asks for a token; the list has
+answered without one (not confirmed of late), and SCW_SECRET_KEY is sent where it is set. A map by name, paged;
+`gpu_memory` is bytes of one GPU, `ram` bytes.
 """
 
-import os
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -35,8 +34,7 @@ CURRENCY = "EUR"
 
 def fetch(http: "Http", since: Since) -> Iterator[Payload]:
     """The types of every zone, all pages of one as one payload."""
-    token = os.environ.get("SCW_SECRET_KEY", "").strip()
-    headers = {"X-Auth-Token": token} if token else None
+    headers = asking.optional_key("SCW_SECRET_KEY", "X-Auth-Token")
 
     def ask(zone: str) -> Payload:
         url = f"{URL}/{zone}/products/servers?per_page={PER_PAGE}"

@@ -1,9 +1,10 @@
-"""Vast.ai: `POST console.vast.ai/api/v0/bundles/`, no key. What hosts of the marketplace offer now.
+"""Vast.ai: `POST console.vast.ai/api/v0/bundles/`, what hosts of the marketplace offer now.
 
-https://docs.vast.ai/api/search-offers. `dph_base` is USD an hour for the whole offer without its disk, which is billed
-by the gigabyte; `min_bid` is where interruptible rent begins, without disk as well. `gpu_ram` is MiB of one GPU,
-`cpu_ram` MB of the whole machine, of which the offer has its share of the cores. Without `limit` 64 offers come, so
-the market is asked by the number of GPUs, and an answer as long as the limit is one that was cut.
+https://docs.vast.ai/api-reference. The search answers without a key; VAST_API_KEY is sent where it is set. `dph_base` is
+USD an hour for the whole offer without its disk, which is billed by the gigabyte; `min_bid` is where interruptible rent
+begins, without disk as well. `gpu_ram` is MiB of one GPU, `cpu_ram` MB of the whole machine, of which the offer has its
+share of the cores. Without `limit` 64 offers come, so the market is asked for by the number of GPUs, and an answer as
+long as the limit is one that was cut.
 """
 
 from collections.abc import Iterator, Mapping
@@ -34,6 +35,8 @@ SLICES: dict[str, dict[str, int]] = {"1": {"eq": 1}, "2": {"eq": 2}, "3-4": {"gt
 def fetch(http: "Http", since: Since) -> Iterator[Payload]:
     """All that can be rented, one answer for each slice of GPU counts."""
 
+    headers = asking.optional_key("VAST_API_KEY", "Authorization", "Bearer {}")
+
     def ask(name: str) -> Payload:
         body = {
             "rentable": {"eq": True},
@@ -43,7 +46,7 @@ def fetch(http: "Http", since: Since) -> Iterator[Payload]:
             "order": [["score", "desc"]],
             "limit": LIMIT,
         }
-        payload = Payload(name=name, content=http.post(URL, body=body), url=URL)
+        payload = Payload(name=name, content=http.post(URL, headers=headers, body=body), url=URL)
         offers = reading.load(payload.content)
         if isinstance(offers, dict) and len(offers.get("offers") or ()) >= LIMIT:
             raise TerminalError(f"{LIMIT} offers, the most that was asked for: the rest is missing")

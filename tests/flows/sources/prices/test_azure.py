@@ -42,6 +42,7 @@ def test_low_priority_never_stands_for_another_tier(order):
         {"type": "DevTestConsumption"},
         {"isPrimaryMeterRegion": False},
         {"armSkuName": "Standard_D2s_v5"},
+        {"armSkuName": "Standard_NP10s"},  # FPGAs
     ],
 )
 def test_other_products_are_no_offers(more):

@@ -114,17 +114,6 @@ def test_scaleway_types_that_end_are_refused_and_a_card_may_be_in_the_name_only(
     assert row(good)["gpu_id"] == "nvidia-l4"
 
 
-def test_scaleway_is_asked_with_a_token_where_there_is_one(monkeypatch):
-    for name, value in scaleway_api.CONSTANTS.items():
-        monkeypatch.setattr(scaleway, name, value)
-    monkeypatch.setenv("SCW_SECRET_KEY", CANARY)
-    with LoopbackServer(dict(scaleway_api.KEYED_ROUTES)) as server:
-        with Http(Settings(mirrors=mirrors(scaleway_api, server))) as http:
-            payloads = list(scaleway.fetch(http, past()))
-        assert [p.name for p in payloads] == ["fr-par-2"]
-        assert all(CANARY not in f"{p.url} {p.content!r}" for p in payloads)
-
-
 # OVHcloud
 
 
