@@ -1,6 +1,6 @@
 """RunPod: `POST api.runpod.io/graphql`, type gpuTypes. Secure and community cloud are tiers, asked for one by one.
 
-https://docs.runpod.io/sdks/graphql/manage-pods. No key is needed; RUNPOD_API_KEY is sent where it is set. Prices are for
+https://docs.runpod.io/sdks/graphql/manage-pods. No key is needed; RUNPOD_API_KEY is sent where it is set. Prices are of
 one GPU and hour, up to the cloud's largest pod. List prices stand beside `lowestPrice`, what can be had now: its
 `minimumBidPrice` is where spot begins, and null where nothing is left. Months paid ahead are of the secure cloud. A 200
 may hold `errors` in place of data.

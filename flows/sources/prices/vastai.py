@@ -1,10 +1,10 @@
 """Vast.ai: `POST console.vast.ai/api/v0/bundles/`, what hosts of the marketplace offer now.
 
-https://docs.vast.ai/api-reference. The search answers without a key; VAST_API_KEY is sent where it is set. `dph_base` is
-USD an hour for the whole offer without its disk, which is billed by the gigabyte; `min_bid` is where interruptible rent
-begins, without disk as well. `gpu_ram` is MiB of one GPU, `cpu_ram` MB of the whole machine, of which the offer has its
-share of the cores. Without `limit` 64 offers come, so the market is asked for by the number of GPUs, and an answer as
-long as the limit is one that was cut.
+https://docs.vast.ai/api-reference. The search answers without a key; VAST_API_KEY is sent where it is set.
+`dph_base` is USD an hour for the whole offer without its disk, which is billed by the gigabyte; `min_bid` is where
+interruptible rent begins, without disk as well. `gpu_ram` is MiB of one GPU, `cpu_ram` MB of the whole machine, of
+which the offer has its share of the cores. Without `limit` 64 offers come, so the market is asked for by the number of
+GPUs, and an answer as long as the limit is one that was cut.
 """
 
 from collections.abc import Iterator, Mapping
