@@ -80,6 +80,9 @@ def say_refresh(report: RefreshReport, data_dir: Path) -> int:
         table.add_row(*row)
     _console().print(table)
     click.echo()
+    for run in report.runs:
+        if run.reason and run.status != "skipped":
+            click.echo(f"{run.source_id} {run.status}: {run.reason}")
     say_build(report.build, data_dir)
     click.echo("\nAsk, for instance:")
     for query in QUERIES:
@@ -105,7 +108,8 @@ def _source_lines(report: RefreshReport, data_dir: Path) -> tuple[list[tuple[str
     lines = []
     for run in report.runs:
         newest, count, _ = ages.pop(run.source_id, ("–", "–", False))
-        lines.append((run.source_id, f"{run.status}{': ' + run.reason if run.reason else ''}", newest, count))
+        why = f": {run.reason}" if run.status == "skipped" else ""
+        lines.append((run.source_id, f"{run.status}{why}", newest, count))
     others = [(source, "bundled", newest, count) for source, (newest, count, _) in sorted(ages.items())]
     stale = sum(bool(is_stale) for _, _, _, is_stale in served)
     return lines + others, stale

@@ -4,10 +4,12 @@ import os
 import types
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
 from servers.loopback import Answer, LoopbackServer
+from servers.price_server import GENAI_PRICES, LITELLM, serve_prices
 
 from fitmart.flows import harvester
 from fitmart.flows.harvest import harvest
@@ -17,6 +19,8 @@ from fitmart.flows.runs import read_runs
 from fitmart.flows.settings import Settings
 from fitmart.flows.sources import registry
 from fitmart.flows.sources.contract import Payload, Rejected
+from fitmart.flows.sources.prices import gpuhunt
+from fitmart.warehouse.connection import connect
 
 JSON = b'{"rows": []}'
 
@@ -189,3 +193,55 @@ def test_every_module_of_the_sources_keeps_the_contract():
         assert module.NAME
         assert module.MAX_AGE_HOURS > 0
         assert hasattr(module, "survey") or (callable(module.parse) and hasattr(module, "NEEDS"))
+
+
+# ---- the whole refresh --------------------------------------------------------------------------------------------- #
+
+H100 = {
+    "instance_name": "zz.h100-8", "location": "zz-1", "price": "20", "cpu": "96", "memory": "1000.0", "gpu_count": "8",
+    "gpu_name": "H100", "gpu_memory": "80.0", "spot": "False", "gpu_vendor": "nvidia", "cpu_arch": "x86",
+    "provider_data": "{}",
+}  # fmt: skip
+LIVE = ("gpuhunt", "openrouter", "litellm", "genai-prices")
+MODEL = {
+    "id": "zz/gpt2",
+    "hugging_face_id": "openai-community/gpt2",
+    "pricing": {"prompt": "1e-7", "completion": "2e-7"},
+}
+
+
+@pytest.fixture
+def publishers(monkeypatch):
+    """gpuhunt and OpenRouter answer; LiteLLM is down and genai-prices is cut off."""
+    with serve_prices() as server:
+        for provider in gpuhunt.PROVIDERS:
+            server.put_gpuhunt(provider, "20261130-7", [H100] if provider == "nebius" else [])
+        server.put_json("/or/api/v1/models", {"data": [MODEL]})
+        server.faults |= {f"/raw{LITELLM}": 500, f"/raw{GENAI_PRICES}": b'[{"id": "aws", "mod'}
+        monkeypatch.setenv("FITMART_MIRRORS", ",".join(f"{a}={b}" for a, b in server.mirrors))
+        monkeypatch.setenv("FITMART_HTTP_TRIES", "1")
+        yield server
+
+
+def test_refresh_publishes_what_came_and_names_what_failed(run, publishers, settings):
+    arguments = ["refresh", "--data-dir", settings.data_dir, "--include", "openai-community/gpt2"]
+    arguments += [word for source in LIVE for word in ("--only", source)]
+    code, out, err = run(*arguments)
+    assert (code, err) == (0, "")
+    lines = {line.split()[0]: line for line in out.splitlines() if " failed: " in line}
+    assert "answered 500" in lines["litellm"]
+    assert lines["genai-prices"].startswith("genai-prices failed: ")
+    with closing(connect(settings.data_dir)) as con:
+        live = con.execute("SELECT usd_per_hour, gpu_id FROM offer WHERE instance_type = 'zz.h100-8'").fetchall()
+        assert [(float(usd), gpu) for usd, gpu in live] == [(20.0, "nvidia-h100-pcie")]
+        # LiteLLM failed: the bundled snapshot's rows of it serve
+        assert con.execute("SELECT count(*) > 500 FROM api_price WHERE source_id = 'litellm'").fetchall() == [(True,)]
+        runs = con.execute("SELECT source_id, status FROM source_run ORDER BY 1").fetchall()
+        assert runs == [("genai-prices", "failed"), ("gpuhunt", "ok"), ("litellm", "failed"), ("openrouter", "ok")]
+    landed = sorted(p.name for p in settings.landing_dir.rglob("*.parquet"))
+    code, out, err = run(*arguments, "--strict")
+    assert (code, err) == (3, "")
+    assert "Nothing has changed" in out
+    # a refresh in which nothing changed adds rows of source_run and nothing else
+    assert sorted(p.name for p in settings.landing_dir.rglob("*.parquet")) == landed
+    assert len(read_runs(settings.landing_dir)) == 2 * len(LIVE)
