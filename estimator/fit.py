@@ -56,3 +56,20 @@ def with_verdict(memory: pl.DataFrame) -> pl.DataFrame:
         verdict=verdict(),
         headroom_bytes=(pl.col("kv_available_bytes") - pl.col("sequence_kv_bytes")) * pl.col("gpu_count"),
     )
+
+
+_WORDS = {
+    "weights": "the weights alone do not fit beside what the engine needs",
+    "kv_cache": "the weights fit, the KV cache of one user of this context does not",
+    "context": "the model is not made for this context",
+    "tp_divisibility": "the model's heads cannot be divided among so many GPUs",
+    "unsupported": "the engine does not run this precision on this GPU",
+    "unknown": "not known whether the engine runs it, or how much memory there is",
+    "fits": "it fits",
+    "tight": "it fits by the estimate, not by the careful end of its band",
+}
+
+
+def words(verdict: str, limited_by: str | None) -> str:
+    """A verdict and its reason in words, to begin or go on with."""
+    return _WORDS[limited_by or verdict]

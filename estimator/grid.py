@@ -73,15 +73,18 @@ def grid_contexts(models: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def grid_deployments(models: pl.DataFrame, reference: Reference) -> pl.DataFrame:
-    """DEPLOYMENT_SCHEMA: the grid of some models, at the engines' newest versions and default settings."""
+def on_devices(precisions: pl.DataFrame, gpus: pl.DataFrame) -> pl.DataFrame:
+    """Rows of model_id, precision_id, engine_id on every GPU and count on which that engine is a question."""
     allowed = pl.lit(value=True)
     for engine, vendors in _ENGINE_VENDORS.items():
         allowed &= (pl.col("engine_id") != engine) | pl.col("vendor").is_in(vendors)
+    return precisions.join(grid_devices(gpus), how="cross").filter(allowed)
+
+
+def grid_deployments(models: pl.DataFrame, reference: Reference) -> pl.DataFrame:
+    """DEPLOYMENT_SCHEMA: the grid of some models, at the engines' newest versions and default settings."""
     rows = (
-        grid_precisions(models, reference.precisions)
-        .join(grid_devices(reference.gpus), how="cross")
-        .filter(allowed)
+        on_devices(grid_precisions(models, reference.precisions), reference.gpus)
         .join(grid_contexts(models), on="model_id")
         .with_row_index("row")
         .with_columns(

@@ -63,11 +63,11 @@ class Answers:
 def estimate_one(question: Question, landing_dir: Path, models_dir: Path | None) -> Answers:
     """Answer the question for each precision and GPU; without a GPU, for the smallest that fit."""
     reference = load_reference()
-    models = _model(question.model, landing_dir, models_dir)
+    models = read_model(question.model, landing_dir, models_dir)
     facts = models.models.row(0, named=True)
     limit = facts["max_context_tokens"] or DEFAULT_CONTEXT
     context = question.context or min(limit, DEFAULT_CONTEXT)
-    gpu_ids = [_gpu_id(name, reference) for name in question.gpus] or reference.gpus["gpu_id"].to_list()
+    gpu_ids = [find_gpu(name, reference) for name in question.gpus] or reference.gpus["gpu_id"].to_list()
     rows = pl.DataFrame(
         [
             {
@@ -91,7 +91,8 @@ def estimate_one(question: Question, landing_dir: Path, models_dir: Path | None)
     return Answers(question, context, answered if question.gpus else _smallest(answered, reference))
 
 
-def _model(name: str, landing_dir: Path, models_dir: Path | None) -> Models:
+def read_model(name: str, landing_dir: Path, models_dir: Path | None) -> Models:
+    """One model: an id of the catalog or of `models_dir`, or the path of a config, headers or a GGUF file."""
     path = Path(name)
     if path.suffix in (".json", *WEIGHTS) or path.is_file():
         return Models.of([_from_file(path)])
@@ -116,7 +117,8 @@ def _from_file(path: Path) -> Anatomy:
     return parse_config(name.replace("__", "/", 1) or str(path), config, quant_config=quant)
 
 
-def _gpu_id(name: str, reference: Reference) -> str:
+def find_gpu(name: str, reference: Reference) -> str:
+    """A gpu_id or a GPU's name → gpu_id; QuestionError with the reason where it names none."""
     if name in reference.gpus["gpu_id"].to_list():
         return name
     row = resolve([(name, None)]).row(0, named=True)

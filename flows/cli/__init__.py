@@ -14,6 +14,8 @@ COMMANDS = {
     "query": "Ask the catalog in SQL (read-only).",
     "export": "Write the tables as Parquet or CSV for BI tools.",
     "estimate": "Estimate one model, or a file of scenarios.",
+    "plan": "Find the cheapest configurations that hold a workload.",
+    "explain": "Show one estimate line by line, with formulas and sources.",
     "gpu-names": "Resolve raw GPU names to gpu_id.",
     "status": "Say what the catalog holds, how old it is and what failed.",
     "rollback": "Switch back to the build published before.",
