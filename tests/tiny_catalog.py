@@ -124,6 +124,28 @@ FRAMES: dict[str, pl.DataFrame] = {
         ("mi300x-one", "lambda", "mi300x", "amd-mi300x", 1, None, None, "instance", "on_demand",
          1.99, 1.99, "lambda", datetime(2026, 11, 28), False),
     ),
+    "offer_history": _frame(
+        "offer_id provider_id instance_type gpu_id gpu_count commitment price_scope usd_per_hour usd_per_gpu_hour "
+        "source_id valid_from valid_to last_seen_at",
+        ("h100-one", "lambda", "gpu_1x_h100", "nvidia-h100-sxm", 1, "on_demand", "instance", 2.99, 2.99,
+         "lambda", datetime(2026, 9, 1), datetime(2026, 11, 1), datetime(2026, 10, 31)),
+        ("h100-one", "lambda", "gpu_1x_h100", "nvidia-h100-sxm", 1, "on_demand", "instance", 2.79, 2.79,
+         "lambda", datetime(2026, 11, 1), None, datetime(2026, 11, 28)),
+        ("h100-each", "vast", "h100", "nvidia-h100-sxm", 1, "on_demand", "per_gpu", 2.99, 2.99,
+         "marketplace", datetime(2026, 11, 20), None, datetime(2026, 11, 20)),
+        ("h100-spot", "vast", "h100", "nvidia-h100-sxm", 1, "spot", "per_gpu", 1.5, 1.5,
+         "marketplace", datetime(2026, 11, 20), None, datetime(2026, 11, 20)),
+        ("h100-bare", "lambda", "gpu without host", "nvidia-h100-sxm", 1, "on_demand", "gpu_only", 0.5, 0.5,
+         "lambda", datetime(2026, 11, 1), None, datetime(2026, 11, 28)),
+        ("h100-gone", "vast", "h100-two", "nvidia-h100-sxm", 2, "on_demand", "instance", 4.0, 2.0,
+         "marketplace", datetime(2026, 10, 1), datetime(2026, 11, 20), datetime(2026, 11, 19)),
+        ("mi300x-one", "lambda", "mi300x", "amd-mi300x", 1, "on_demand", "instance", 1.99, 1.99,
+         "lambda", datetime(2026, 11, 28), None, datetime(2026, 11, 28)),
+    ),
+    "offer_rival": _frame(
+        "offer_id source_id usd_per_hour observed_at standing_usd_per_hour standing_source_id",
+        ("h100-one", "marketplace", 3.1, datetime(2026, 11, 20), 2.79, "lambda"),
+    ),
     "best_offer": _frame(
         "gpu_id gpu_count commitment offer_id usd_per_hour price_basis provider_id observed_at",
         ("nvidia-h100-sxm", 1, "on_demand", "h100-one", 2.79, "offered", "lambda", datetime(2026, 11, 28)),

@@ -25,6 +25,14 @@ FAULTS = {
     "offer__figures_are_plausible": "UPDATE offer SET observed_at = TIMESTAMP '2026-12-02'",
     "offer__price_per_gpu_is_the_share": "UPDATE offer SET usd_per_gpu_hour = usd_per_hour / 8",
     "best_offer__serves_gpu_and_count": "UPDATE best_offer SET gpu_count = 4 WHERE offer_id = 'h100-one'",
+    "best_offer__can_be_rented_now": "UPDATE best_offer SET offer_id = 'h100-bare' WHERE offer_id = 'h100-one'",
+    "offer__dear_spot_is_flagged": "UPDATE offer SET usd_per_hour = 2.99 WHERE offer_id = 'h100-spot'",
+    "offer_history__one_price_at_a_time": "UPDATE offer_history SET valid_to = NULL",
+    "offer_history__prices_are_plausible": "UPDATE offer_history SET usd_per_hour = 0 WHERE offer_id = 'h100-gone'",
+    "api_price_history__one_price_at_a_time": (
+        "INSERT INTO api_price_history BY NAME SELECT provider_id, model_name_raw, source_id, "
+        "TIMESTAMP '2026-11-01' AS valid_from FROM api_price, range(2)"
+    ),
     "footprint__has_bytes_or_a_reason": "UPDATE footprint SET weights_total_bytes = NULL",
     "footprint__parts_add_up": (
         "UPDATE footprint SET embedding_bytes = 1, attention_bytes = 1, mlp_bytes = 1, experts_bytes = 0, "
