@@ -18,6 +18,11 @@ from fitmart.estimator.shards import weight_shards
 from fitmart.estimator.support import with_support
 
 _FOOTPRINT_KEY = ["model_id", "precision_id", "engine_version", "imatrix"]
+# What the engines' rules ask of a GPU.
+_ENGINE_GPU = (
+    "gpu_id", "name", "vendor", "compute_capability", "memory_bytes", "torch_memory_bytes", "is_unified_memory",
+    "addressable_share",
+)  # fmt: skip
 _SHARD_KEY = ["model_id", "precision_id", "tensor_parallel", "pipeline_parallel", "expert_parallel"]
 
 
@@ -44,7 +49,8 @@ def engine_memory(deployments: pl.DataFrame, models: Models, reference: Referenc
     """ENGINE_MEMORY_SCHEMA, one row for each deployment (DEPLOYMENT_SCHEMA), each by its own engine's rules.
 
     `deployments` count devices (`in_devices`)."""
-    rows = with_gpu(conform(deployments, DEPLOYMENT_SCHEMA, stage="estimate"), reference.gpus)
+    devices = reference.gpus.select(_ENGINE_GPU)
+    rows = with_gpu(conform(deployments, DEPLOYMENT_SCHEMA, stage="estimate"), devices)
     parts = [
         _ENGINES[str(engine)](part, models, reference)
         for (engine,), part in rows.partition_by("engine_id", as_dict=True, maintain_order=True).items()

@@ -107,11 +107,7 @@ def as_deployments(rows: pl.DataFrame) -> pl.DataFrame:
 def compute_marts(models: Models, reference: Reference) -> Marts:
     """Every mart row of these models, from the anatomy to the speed (costs follow with the prices)."""
     deployments = grid_deployments(models.models, reference)
-    seen = in_devices(deployments, reference.gpus).with_columns(kv_cache_dtype=pl.lit("fp8"))
-    eight_bit = engine_memory(seen, models, reference)
-    answers = judge(deployments, models, reference).join(
-        eight_bit.select("row", users_kv8="users"), on="row", how="left", validate="1:1", maintain_order="left"
-    )
+    answers = _with_eight_bit_users(deployments, judge(deployments, models, reference), models, reference)
     contexts = deployments.select("model_id", "context_tokens").unique()
     return Marts(
         footprint=footprints(deployments, models, reference).drop("engine_version", "imatrix"),
@@ -124,6 +120,18 @@ def compute_marts(models: Models, reference: Reference) -> Marts:
         speed=_speed(answers, models, reference),
         finetune=finetune_rows(models, reference),
     )  # fmt: skip
+
+
+def _with_eight_bit_users(
+    deployments: pl.DataFrame, answers: pl.DataFrame, models: Models, reference: Reference
+) -> pl.DataFrame:
+    """Add `users_kv8`, asked only where the weights leave room for a cache; elsewhere it is `users`."""
+    has_room = answers.select("row").filter(answers["kv_available_bytes_high"] > 0)
+    asked = in_devices(deployments.join(has_room, on="row", how="semi", maintain_order="left"), reference.gpus)
+    held = engine_memory(asked.with_columns(kv_cache_dtype=pl.lit("fp8")), models, reference)
+    return answers.join(
+        held.select("row", eight="users"), on="row", how="left", validate="1:1", maintain_order="left"
+    ).with_columns(users_kv8=pl.coalesce("eight", "users"))
 
 
 def _capacity(answers: pl.DataFrame) -> pl.DataFrame:
