@@ -115,12 +115,14 @@ class Config:
         return None if value is None or value is MISSING else self._whole(names[0], value, low, high)
 
     def number(self, *names: str, default: float) -> float:
-        """A real number."""
+        """A real number, no larger than any size."""
         value = self.get(*names, default=default)
         if value is None:
             return default
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self.fail(f"{names[0]} is {_shown(value)}, not a number")
+        if not -MAX_SIZE <= value <= MAX_SIZE:  # nor is it NaN
+            raise self.fail(f"{names[0]} is {_shown(value)}, outside -{MAX_SIZE:,} to {MAX_SIZE:,}")
         return float(value)
 
     def boolean(self, *names: str, default: bool = False) -> bool:

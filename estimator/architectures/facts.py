@@ -38,11 +38,14 @@ def contexts(c: Config) -> tuple[int | None, int | None]:
     kind = rope.string("rope_type", "type") or ""
     factor = rope.number("factor", default=1.0)
     original = rope.optional_integer("original_max_position_embeddings", low=1, high=MAX_TOKENS)
+    extended = stated
     if kind == "yarn" and factor > 1 and original:
-        return stated, max(stated, int(original * factor))
+        extended = max(stated, int(original * factor))
     if kind == "dynamic" and factor > 1:
-        return stated, int(stated * factor)
-    return stated, stated
+        extended = int(stated * factor)
+    if extended > MAX_TOKENS:
+        raise c.fail(f"rope_scaling extends the context to {extended:,} tokens, beyond {MAX_TOKENS:,}")
+    return stated, extended
 
 
 def attention_kind(parts: Parts, shape: Shape) -> str:

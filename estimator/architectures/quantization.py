@@ -159,7 +159,10 @@ def _compressed_tensors(q: Config, native: str) -> Quantization:
         if not isinstance(weights, Mapping):
             continue
         name = _scheme(q, weights, str(group.get("format") or whole or ""))
-        targets = [str(t) for t in group.get("targets") or ["Linear"]]
+        targets = group.get("targets") or ["Linear"]
+        if not isinstance(targets, list):
+            raise q.fail(f"quantization_config targets are {str(targets)[:40]}, not a list")
+        targets = [str(t) for t in targets]
         if "Linear" in targets:
             default = name
         else:

@@ -7,7 +7,7 @@ from estimator.architectures.fixture_configs import CONFIGS, config
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fitmart.estimator.anatomy import AnatomyError
+from fitmart.estimator.anatomy import AnatomyError, to_frames
 from fitmart.estimator.architectures import parse_config
 
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
@@ -106,16 +106,42 @@ def test_not_an_object(thing: Any) -> None:
     assert "not an object" in message(thing)
 
 
-junk = (
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.lists(st.integers(), max_size=3)
+@pytest.mark.parametrize(
+    ("rope_scaling", "want"),
+    [
+        ({"rope_type": "yarn", "factor": 10**400, "original_max_position_embeddings": 8192}, "factor is 1000"),
+        (
+            {"rope_type": "yarn", "factor": float("nan"), "original_max_position_embeddings": 8192},
+            "factor is nan, outside",
+        ),
+        ({"rope_type": "dynamic", "factor": 1e6}, "beyond 1,000,000,000"),
+    ],
 )
+def test_absurd_context(rope_scaling: dict[str, Any], want: str) -> None:
+    assert want in message(config(LLAMA, rope_scaling=rope_scaling))
+
+
+junk = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.sampled_from([2**63, 10**400])
+    | st.floats()
+    | st.text(max_size=8)
+    | st.lists(st.none() | st.integers() | st.dictionaries(st.text(max_size=4), st.integers(), max_size=1), max_size=3)
+)
+
+
+def scopes(value: dict[str, Any]) -> list[dict[str, Any]]:
+    """`value` and every object within it that has fields."""
+    return [value, *(inner for v in value.values() if isinstance(v, dict) and v for inner in scopes(v))]
 
 
 @settings(deadline=None, max_examples=300)
 @given(model_id=st.sampled_from(sorted(CONFIGS)), data=st.data())
 def test_any_single_change_is_read_or_refused_in_one_line(model_id: str, data: st.DataObject) -> None:
     changed = config(model_id)
-    target = changed.get("text_config") if data.draw(st.booleans()) and changed.get("text_config") else changed
+    target = data.draw(st.sampled_from(scopes(changed)))
     field = data.draw(st.sampled_from(sorted(target)))
     target[field] = data.draw(junk | st.dictionaries(st.text(max_size=4), st.integers(), max_size=2))
     try:
@@ -126,4 +152,5 @@ def test_any_single_change_is_read_or_refused_in_one_line(model_id: str, data: s
         lines = [""]
         assert all(t.rows > 0 and t.columns > 0 and t.copies > 0 for t in model.tensors)
         assert all(c.layers for c in model.caches)
+        to_frames([model])
     assert len(lines) == 1
