@@ -8,11 +8,11 @@ from pathlib import Path
 import polars as pl
 
 from fitmart.flows import manifest
-from fitmart.flows.durable import remove_files
 from fitmart.flows.landing import read_all, sources
 from fitmart.flows.landing_files import LARGE_GROUP_BYTES, version_of, write_payloads
 from fitmart.flows.runs import pack_runs
 from fitmart.flows.sources.contract import LandedPayload
+from fitmart.warehouse.files import remove_files
 
 LEVEL = 9  # zstd with a 4 MiB window: reaches the version before
 PASS_BYTES = 256 * 1024**2  # of payload held in memory at a time

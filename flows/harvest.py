@@ -5,11 +5,11 @@ Results are read from our own records, never from Prefect. Prefect is imported b
 
 from collections.abc import Sequence
 
-from fitmart.flows.durable import make_folder
 from fitmart.flows.harvester import Harvester, plan_sources
 from fitmart.flows.prefect_home import drop_large_database, end_orphans
 from fitmart.flows.settings import Settings, quiet_prefect
 from fitmart.flows.sources.contract import SourceRun
+from fitmart.warehouse.files import make_folder
 
 
 def harvest(settings: Settings, only: Sequence[str] | None = None, offline: bool = False) -> list[SourceRun]:

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fitmart.estimator.errors import FitmartError
-from fitmart.flows.durable import write_durably
 from fitmart.flows.sources.contract import Landed, LandedPayload
+from fitmart.warehouse.files import replacing
 
 SCHEMA = pa.schema(
     [
@@ -54,8 +54,9 @@ def write_payloads(path: Path, payloads: Iterable[LandedPayload], *, level: int,
     A row group is one page, so that versions of a document, side by side, compress against each other.
     """
 
-    def write(temporary: Path) -> None:
-        with pq.ParquetWriter(
+    with (
+        replacing(path) as temporary,
+        pq.ParquetWriter(
             temporary,
             SCHEMA,
             compression="zstd",
@@ -65,11 +66,10 @@ def write_payloads(path: Path, payloads: Iterable[LandedPayload], *, level: int,
             data_page_size=2 * LARGE_GROUP_BYTES,
             max_rows_per_page=1_000_000,
             write_page_checksum=True,
-        ) as writer:
-            for group in _group_by_size(payloads, group_bytes):
-                writer.write_table(_to_table(group))
-
-    write_durably(path, write)
+        ) as writer,
+    ):
+        for group in _group_by_size(payloads, group_bytes):
+            writer.write_table(_to_table(group))
 
 
 def _group_by_size(payloads: Iterable[LandedPayload], limit: int) -> Iterator[list[LandedPayload]]:

@@ -16,7 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fitmart.estimator.errors import FitmartError
-from fitmart.flows.durable import StorageError, make_folder
+from fitmart.warehouse.errors import StorageError
+from fitmart.warehouse.files import make_folder
 
 FILE = "refresh.lock"
 POLL_S = 0.1

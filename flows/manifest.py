@@ -12,9 +12,9 @@ from pathlib import Path
 import polars as pl
 
 from fitmart.estimator.frames import schema
-from fitmart.flows.durable import remove_leftovers, write_durably
 from fitmart.flows.landing_files import LandingError, read_keys
 from fitmart.flows.sources.contract import Landed
+from fitmart.warehouse.files import remove_leftovers, replacing
 
 SCHEMA = schema(
     source_id=pl.String,
@@ -80,7 +80,8 @@ def open_to_write(landing_dir: Path, source_id: str) -> tuple[pl.DataFrame, list
 def switch(landing_dir: Path, source_id: str, rows: pl.DataFrame) -> None:
     """Make `rows` what has landed."""
     path = source_folder(landing_dir, source_id) / "manifest.parquet"
-    write_durably(path, lambda temporary: rows.match_to_schema(SCHEMA).write_parquet(temporary, compression="zstd"))
+    with replacing(path) as temporary:
+        rows.match_to_schema(SCHEMA).write_parquet(temporary, compression="zstd")
 
 
 def set_aside(path: Path, reason: str) -> str:

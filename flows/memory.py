@@ -7,11 +7,11 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from fitmart.flows.durable import write_durably
 from fitmart.flows.http import Validators
 from fitmart.flows.landing import list_versions, read_one
 from fitmart.flows.landing_files import hash_payload
 from fitmart.flows.manifest import source_folder
+from fitmart.warehouse.files import replacing
 
 
 class LandingMemory:
@@ -43,7 +43,8 @@ class LandingMemory:
         """Keep what is new for the next run."""
         if self._is_changed:
             text = json.dumps({url: asdict(v) for url, v in sorted(self._known.items())}, indent=0)
-            write_durably(self._path, lambda temporary: temporary.write_text(text, encoding="utf-8"))
+            with replacing(self._path) as temporary:
+                temporary.write_text(text, encoding="utf-8")
 
 
 def _load(path: Path) -> dict[str, Validators]:

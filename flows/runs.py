@@ -12,8 +12,8 @@ from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from pathlib import Path
 
-from fitmart.flows.durable import append_line, remove_files, write_durably
 from fitmart.flows.sources.contract import SourceRun
+from fitmart.warehouse.files import append_line, remove_files, replacing
 
 FOLDER = "source_run"
 GOOD = ("ok", "unchanged")
@@ -90,7 +90,8 @@ def _lines(folder: Path, month: str, faults: list[str] | None = None) -> list[st
 
 
 def _write_bytes(path: Path, content: bytes) -> None:
-    write_durably(path, lambda temporary: temporary.write_bytes(content))
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
 
 
 def _unpack(path: Path) -> bytes:

@@ -7,6 +7,10 @@ class CatalogError(FitmartError):
     """The catalog is missing, locked, damaged, or was given rows it cannot hold."""
 
 
+class StorageError(CatalogError):
+    """A file or folder that cannot be written or read; the message names it."""
+
+
 class CheckError(CatalogError):
     """A check of sql/checks/ returned rows: nothing is published."""
 

@@ -2,30 +2,42 @@
 
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from fitmart.warehouse.errors import CatalogError
+from fitmart.warehouse.errors import StorageError
 
 TEMPORARY = ".tmp-"
+
+
+def make_folder(folder: Path) -> None:
+    """Create `folder` and what is above it, durably."""
+    if folder.is_dir():
+        return
+    make_folder(folder.parent)
+    try:
+        folder.mkdir(exist_ok=True)
+        sync_folder(folder.parent)
+    except OSError as error:
+        raise StorageError(f"cannot create the folder {folder}: {error.strerror}") from error
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary file beside `path` to write to; on leaving without error it takes that name, durably.
 
-    Raises CatalogError where the folder cannot be written; `path` is then as it was.
+    Raises StorageError where the folder cannot be written; `path` is then as it was.
     """
+    make_folder(path.parent)
     temporary = path.with_name(f"{TEMPORARY}{os.getpid()}-{uuid.uuid4().hex[:8]}{path.suffix}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
         sync_file(temporary)
         os.replace(temporary, path)
         sync_folder(path.parent)
     except OSError as error:
-        raise CatalogError(f"cannot write {path}: {error.strerror or error}") from None
+        raise StorageError(f"cannot write {path}: {error.strerror or error}") from None
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -51,3 +63,28 @@ def remove_leftovers(folder: Path) -> None:
     """Remove the temporary files of killed runs. Only for the one writer of `folder`."""
     for leftover in folder.glob(f"{TEMPORARY}*"):
         leftover.unlink(missing_ok=True)
+
+
+def remove_files(folder: Path, names: Iterable[str]) -> None:
+    """Remove files of `folder`, durably."""
+    for name in names:
+        (folder / name).unlink(missing_ok=True)
+    sync_folder(folder)
+
+
+def append_line(path: Path, line: str) -> None:
+    """Append one line in one write. A line torn by an earlier kill is closed first, so that it harms no other."""
+    make_folder(path.parent)
+    try:
+        is_new = not path.exists()
+        with path.open("ab+") as handle:
+            end = handle.seek(0, os.SEEK_END)
+            if end and os.pread(handle.fileno(), 1, end - 1) != b"\n":
+                line = "\n" + line
+            handle.write(line.encode() + b"\n")
+            handle.flush()
+            os.fsync(handle.fileno())
+        if is_new:
+            sync_folder(path.parent)
+    except OSError as error:
+        raise StorageError(f"cannot write {path}: {error.strerror or error}") from error

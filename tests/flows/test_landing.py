@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from fitmart.flows import manifest
 from fitmart.flows.compact import compact
-from fitmart.flows.durable import StorageError
 from fitmart.flows.landing import land, list_newest, list_versions, read_all, read_newest, read_one, sources
 from fitmart.flows.landing_files import LandingError
 from fitmart.flows.runs import last_seen, read_runs, record_run
 from fitmart.flows.sources.contract import Payload, SourceRun
+from fitmart.warehouse.errors import StorageError
 
 T0 = datetime(2026, 11, 30, 23, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)

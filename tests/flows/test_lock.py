@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from fitmart.flows.durable import StorageError
 from fitmart.flows.lock import LockHeldError, current_holder, refresh_lock
+from fitmart.warehouse.errors import StorageError
 
 HOLD = """
 import sys, time

@@ -162,4 +162,4 @@ def test_an_output_that_cannot_be_written_leaves_nothing(run, tmp_path):
     (tmp_path / "a-file").write_text("")
     code, _, err = run("estimate", "--scenarios", source, "-o", tmp_path / "a-file" / "out.csv", "--data-dir", tmp_path)
     assert code == 1
-    assert err.startswith("fitmart: cannot write ")
+    assert err.startswith("fitmart: cannot create the folder ")

@@ -89,7 +89,7 @@ def test_a_file_that_cannot_be_written_leaves_nothing(run, tmp_path):
     (tmp_path / "file").touch()
     code, _, err = run(SQL, "-o", str(tmp_path / "file" / "out.csv"))
     assert code == 1
-    assert err.startswith("fitmart: cannot write ")
+    assert err.startswith("fitmart: cannot create the folder ")
     assert err.count("\n") == 1
 
 
