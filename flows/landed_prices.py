@@ -128,7 +128,6 @@ def _read_source(
                 _no_spans(kind).columns
             )
         )
-        cache.keep(v for v in passed.versions if v.observed_at.date() == newest.observed_at.date())
     rejected += [Rejected(source_id=module.SOURCE_ID, raw_text="", reason=fault) for fault in cache.faults]
     return Said(pl.concat(current), pl.concat(spans), rejected)
 
@@ -148,21 +147,40 @@ def _spans(
     cache: Observations, versions: list[Landed], kind: str, stretches: tuple[str, ...] = STRETCHES
 ) -> pl.DataFrame:
     """Spans of the rows of these versions, by way of those of shorter stretches of time."""
-    key = span_key(kind)
-    while stretches and len({_stretch(v, stretches[0]) for v in versions}) == 1:
-        stretches = stretches[1:]
+    parts, shorter = _split(versions, stretches)
 
     def make() -> pl.DataFrame:
-        if not stretches:
-            cache.parse(versions)
-            rows = pl.concat(_rows(cache, version, kind) for version in versions)
-            return observed_spans(rows, [_naive(v) for v in versions], key)
-        parts = [list(part) for _, part in groupby(versions, key=lambda v: _stretch(v, stretches[0]))]
-        return chain_spans(
-            [_spans(cache, part, kind, stretches[1:]) for part in parts], [_naive(p[0]) for p in parts], key
-        )
+        if len(parts) > 1:
+            return chain_spans(
+                [_spans(cache, part, kind, shorter) for part in parts], [_naive(p[0]) for p in parts], key
+            )
+        cache.parse(versions)
+        rows = pl.concat(_rows(cache, version, kind) for version in versions)
+        return observed_spans(rows, [_naive(v) for v in versions], key)
 
+    key = span_key(kind)
+    _keep(cache, versions, stretches)
     return cache.spans(versions, make)
+
+
+def _keep(cache: Observations, versions: list[Landed], stretches: tuple[str, ...]) -> None:
+    """Keep what the next version will be reckoned from: all stretches beside the newest, and its documents."""
+    parts, shorter = _split(versions, stretches)
+    if len(parts) == 1:
+        cache.keep(versions)
+        return
+    for part in parts:
+        cache.keep_spans(part)
+    _keep(cache, parts[-1], shorter)
+
+
+def _split(versions: list[Landed], stretches: tuple[str, ...]) -> tuple[list[list[Landed]], tuple[str, ...]]:
+    """The versions by the longest of `stretches` that divides them, and the shorter ones; as one where none does."""
+    for number, form in enumerate(stretches):
+        parts = [list(part) for _, part in groupby(versions, key=lambda v, form=form: _stretch(v, form))]
+        if len(parts) > 1:
+            return parts, stretches[number + 1 :]
+    return [versions], ()
 
 
 def _rows(cache: Observations, version: Landed, kind: str) -> pl.DataFrame:

@@ -95,7 +95,7 @@ class Observations:
 
     def spans(self, versions: list[Landed], make: Callable[[], pl.DataFrame]) -> pl.DataFrame:
         """The spans of a run of versions, made unless they are there."""
-        path = self._path("span", *(f"{v.observed_at.isoformat()} {v.payload_sha256}" for v in versions), self._kind)
+        path = self._span_path(versions)
         self._used.add(path)
         found = _read(path)
         if found is None:
@@ -106,6 +106,13 @@ class Observations:
     def keep(self, landed: Iterable[Landed]) -> None:
         """These documents will be needed again soon."""
         self._used |= {self._payload_path(one) for one in landed}
+
+    def keep_spans(self, versions: list[Landed]) -> None:
+        """The spans of these versions will be needed again soon."""
+        self._used.add(self._span_path(versions))
+
+    def _span_path(self, versions: list[Landed]) -> Path:
+        return self._path("span", *(f"{v.observed_at.isoformat()} {v.payload_sha256}" for v in versions), self._kind)
 
     def _payload_path(self, landed: Landed) -> Path:
         """A price list may hold prices that begin on a day, so the day counts."""

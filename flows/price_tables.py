@@ -92,10 +92,13 @@ def _bundled(kind: str, clock: datetime) -> tuple[list[Any], list[Rejected]]:
 
 
 def _standing(offers: pl.DataFrame, history: OfferHistory) -> pl.DataFrame:
-    """The offers as the history has them: of the source that stands, without prices that nobody believes."""
+    """The offers as the history has them: not gone, of the source that stands, without prices that nobody believes."""
     believed = offers.join(history.disbelieved, on=["offer_id", "source_id", "usd_per_hour"], how="anti")
+    standing = history.standing()
+    gone = history.history.select("offer_id").join(standing, on="offer_id", how="anti").unique()
     return (
-        believed.join(history.standing(), on="offer_id", how="left", validate="m:1")
+        believed.join(gone, on="offer_id", how="anti")
+        .join(standing, on="offer_id", how="left", validate="m:1")
         .filter(pl.col("standing").is_null() | (pl.col("standing") == pl.col("source_id")))
         .drop("standing")
     )
