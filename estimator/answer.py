@@ -4,6 +4,7 @@ import re
 
 import polars as pl
 
+from fitmart.estimator.engines.grid_sums import UNSTATED_CONTEXT
 from fitmart.estimator.estimate import ENGINES, judge, with_facts
 from fitmart.estimator.kv_cache import kv_minimum_bytes
 from fitmart.estimator.reference import Models, Reference
@@ -66,7 +67,7 @@ def all_figures(scenarios: pl.DataFrame, models: Models, reference: Reference) -
 
 def _context() -> pl.Expr:
     """What the engine serves where nothing is asked: the model's own context."""
-    return pl.coalesce("context_tokens", "max_context_tokens", pl.lit(4096, pl.Int64))
+    return pl.coalesce("context_tokens", "max_context_tokens", pl.lit(UNSTATED_CONTEXT, pl.Int64))
 
 
 def _with_minimum(rows: pl.DataFrame, models: Models) -> pl.DataFrame:

@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 
 import polars as pl
 
-_LONGEST = 2**24  # tokens; for models that state no context
+LONGEST = 2**24  # tokens searched; for models that state no context
+UNSTATED_CONTEXT = 4096  # tokens served where neither the question nor the model says
 
 
 def distinct(frame: pl.DataFrame, columns: Sequence[str], *, name: str) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -41,9 +42,9 @@ def longest_context(
     """`frame` with fit_context_tokens: the most tokens, up to `limit`, whose `needed` bytes are within budget_bytes.
 
     `needed` must not fall as the tokens grow; a bisection over whole steps then finds the last that fits, with the very
-    sums of the fit. Null where the budget or the need is unknown.
+    sums of the fit. Null where the budget or the need is unknown, or neither it nor the model sets an end.
     """
-    limit = limit.fill_null(_LONGEST)
+    stated, limit = limit, limit.fill_null(LONGEST)
     search = frame.with_columns(low=pl.lit(0, pl.Int64), high=(limit + step - 1) // step)
     highest = search["high"].max()
     total = needed(pl.col("middle") * step)
@@ -57,5 +58,7 @@ def longest_context(
         )
     is_known = pl.col("budget_bytes").is_not_null() & needed(pl.lit(1, pl.Int64) * step).is_not_null()
     return search.with_columns(
-        fit_context_tokens=pl.when(is_known).then(pl.min_horizontal(pl.col("low") * step, limit))
+        fit_context_tokens=pl.when(is_known & (stated.is_not_null() | (pl.col("low") * step < LONGEST))).then(
+            pl.min_horizontal(pl.col("low") * step, limit)
+        )
     ).drop("low", "high", "middle", "fits", strict=False)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from fitmart.estimator.engines.grid_sums import distinct, usable_memory
+from fitmart.estimator.engines.grid_sums import LONGEST, distinct, usable_memory
 from fitmart.estimator.engines.llamacpp_buffers import device_buffers, reserved, with_buffers
 from fitmart.estimator.engines.llamacpp_fit import context_that_fits, with_fit
 from fitmart.estimator.engines.llamacpp_rules import overheads, rule_tables
@@ -71,7 +71,7 @@ def llamacpp_memory(
     sized, count = with_buffers(with_settings(asked, models, tables), models, caches, gguf_tensors)
     timeless = [column for column in ASKED if column != "context_tokens"]
     any_context, rows = distinct(rows, [*timeless, *_BUDGET], name="any_context")
-    unbound = any_context.with_columns(context_tokens=pl.lit(None, pl.Int64))
+    unbound = any_context.with_columns(context_tokens=pl.lit(LONGEST, pl.Int64))
     settings = with_settings(unbound, models, tables)
     longest = context_that_fits(*with_buffers(settings, models, caches, gguf_tensors))
     fitted = with_fit(rows, reserved(sized, count), longest, count)

@@ -64,6 +64,8 @@ def with_fit(rows: pl.DataFrame, buffers: pl.DataFrame, longest: pl.DataFrame, c
     required = pl.col("device_weights") + pl.col("one_kv_gpus") + gpus * (pl.col("one_compute_bytes") + overhead)
     projector_once = (gpus - 1) * pl.col("projector_bytes")
     taken = pl.col("device_weights") + pl.col("kv_gpus_bytes") + gpus * (pl.col("compute_buffer_bytes") + overhead)
+    # Slots that share out the context attend to their part alone, which takes less than one user of it all.
+    required = pl.min_horizontal(required, taken)
     return (
         _with_fullest(joined, count)
         .with_columns(
@@ -76,8 +78,17 @@ def with_fit(rows: pl.DataFrame, buffers: pl.DataFrame, longest: pl.DataFrame, c
             required_bytes_high=required + gpus * above - projector_once,
             taken_bytes=taken,
         )
-        .with_columns(limited_by=_limited_by())
+        .with_columns(limited_by=_limited_by(), fit_context_tokens=_longest())
     )
+
+
+def _longest() -> pl.Expr:
+    """The longest context found in whole steps, or the one asked for, which may be less than a step."""
+    is_held = (pl.col("sequence_kv_bytes") <= pl.col("kv_available_bytes")) & (
+        pl.col("context") <= pl.col("context_limit")
+    )
+    longest = pl.col("fit_context_tokens")
+    return pl.when(is_held & longest.is_not_null()).then(pl.max_horizontal(longest, "context")).otherwise(longest)
 
 
 def _with_fullest(rows: pl.DataFrame, count: int) -> pl.DataFrame:

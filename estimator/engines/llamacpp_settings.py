@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import polars as pl
 from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
 
+from fitmart.estimator.engines.grid_sums import UNSTATED_CONTEXT
 from fitmart.estimator.engines.llamacpp_rules import eras
 
 # The columns that decide the buffers; the device's memory only says whether they fit.
@@ -83,7 +84,7 @@ def with_settings(asked: pl.DataFrame, models: pl.DataFrame, tables: Mapping[str
         .join(types.select(pl.all().name.prefix("key_")), on="key_dtype", how="left", validate="m:1")
         .join(types.select(pl.all().name.prefix("value_")), on="value_dtype", how="left", validate="m:1")
         .with_columns(
-            context=pl.coalesce("context_tokens", own_context, "max_context_tokens"),
+            context=pl.coalesce("context_tokens", own_context, "max_context_tokens", pl.lit(UNSTATED_CONTEXT)),
             slots=slots,
             is_flash=pl.coalesce("flash_attention", pl.col("is_flash_default") == 1),
             gpus=pl.col("gpu_count").fill_null(1),

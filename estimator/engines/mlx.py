@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from fitmart.estimator.engines.grid_sums import distinct, longest_context, usable_memory
+from fitmart.estimator.engines.grid_sums import UNSTATED_CONTEXT, distinct, longest_context, usable_memory
 from fitmart.estimator.errors import FitmartError
 from fitmart.estimator.frames import ENGINE_MEMORY_SCHEMA, conform, schema
 
@@ -126,7 +126,7 @@ def _with_growth(asked: pl.DataFrame, models: pl.DataFrame, caches: pl.DataFrame
     )
     is_quantized = pl.col("bits") < 8 * _HALF
     return rows.with_columns(
-        context=pl.coalesce("context_tokens", "max_context_tokens"),
+        context=pl.coalesce("context_tokens", "max_context_tokens", pl.lit(UNSTATED_CONTEXT)),
         full_bytes=pl.col("full_elements") * pl.col("bits") / 8,
         window_bytes=pl.col("window_elements") * _HALF,
         is_refused=pl.col("bits").is_null() | pl.col("is_mixed") | (is_quantized & (pl.col("window_elements") > 0)),

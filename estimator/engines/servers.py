@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from fitmart.estimator.engines.grid_sums import usable_memory
+from fitmart.estimator.engines.grid_sums import UNSTATED_CONTEXT, usable_memory
 from fitmart.estimator.errors import FitmartError
 from fitmart.estimator.frames import ENGINE_MEMORY_SCHEMA, conform, schema
 from fitmart.estimator.kv_cache import kv_minimum_bytes, longest_context
@@ -54,7 +54,7 @@ def server_memory(
         activation_bytes=_reserve(),
         # KV heads on one GPU over those of the model
         share=(1 / pl.min_horizontal(pl.col("tensor_parallel"), heads)),
-        context_tokens=pl.coalesce("context_tokens", "max_context_tokens", pl.lit(4096, pl.Int64)),
+        context_tokens=pl.coalesce("context_tokens", "max_context_tokens", pl.lit(UNSTATED_CONTEXT, pl.Int64)),
         kv_precision=pl.col("kv_cache_dtype").fill_null("bf16"),
     )
     return conform(_with_memory(_with_sequence(rows, caches), caches), ENGINE_MEMORY_SCHEMA, stage="servers")
@@ -122,7 +122,9 @@ def _with_memory(rows: pl.DataFrame, caches: pl.DataFrame) -> pl.DataFrame:
     parts = pl.col("weights_bytes") + sequence
     # A model without caches takes as many as the graphs are made for.
     without = (
-        pl.when(pl.col("kv_available_bytes") >= 0).then(pl.coalesce("max_num_seqs", "graph_sequences")).otherwise(0)
+        pl.when(pl.col("kv_available_bytes") >= 0)
+        .then(pl.coalesce("max_num_seqs", "graph_sequences").clip(1))
+        .otherwise(0)
     )
     at_once = pl.when(held.is_not_null()).then(pl.when(sequence > 0).then(held // sequence).otherwise(without))
     has_kv_precision = pl.any_horizontal(
@@ -135,7 +137,7 @@ def _with_memory(rows: pl.DataFrame, caches: pl.DataFrame) -> pl.DataFrame:
         .with_columns(pl.lit(None, ENGINE_MEMORY_SCHEMA[name]).alias(name) for name in _NOT_OURS)
         .with_columns(
             kv_block_bytes=pl.lit(1, pl.Int64),
-            kv_tokens=pl.when(sequence > 0).then(held * pl.col("context_tokens") // sequence),
+            kv_tokens=pl.when(sequence > 0).then((held / sequence * pl.col("context_tokens")).floor().cast(pl.Int64)),
             kv_cache_bytes=held * pl.col("gpu_count"),
             users=at_once.cast(pl.Int64) * pl.col("data_parallel").fill_null(1),
             fit_context_tokens=pl.when(held.is_not_null()).then(pl.min_horizontal(pl.col("longest").clip(0), limit)),

@@ -13,14 +13,14 @@ from fitmart.estimator.units import GIB
 from fitmart.warehouse.reference import load_reference
 from fitmart.warehouse.snapshot import SEEDS
 
-QWEN, BERT = "Qwen/Qwen2.5-7B-Instruct", "BAAI/bge-m3"
+QWEN, BERT, MAMBA = "Qwen/Qwen2.5-7B-Instruct", "BAAI/bge-m3", "state-spaces/mamba-2.8b-hf"
 SPEEDS = [name for name in OUTPUT if "_per_s" in name or "ttft" in name]
 
 
 @pytest.fixture(scope="module")
 def models():
     lines = (json.loads(line) for line in (SEEDS / "model_config.jsonl").read_text(encoding="utf-8").splitlines())
-    return Models.of([parse_config(r["model_id"], r["config"]) for r in lines if r["model_id"] in (QWEN, BERT)])
+    return Models.of([parse_config(r["model_id"], r["config"]) for r in lines if r["model_id"] in (QWEN, BERT, MAMBA)])
 
 
 def ask_all(models, *rows):
@@ -116,3 +116,26 @@ def test_without_memory_nothing_is_said_of_what_fits(models):
         assert (row["verdict"], row["limited_by"]) == ("unknown", "unknown")
         assert row["required_bytes"] > 0
         assert row["fit_context_tokens"] is None
+
+
+@pytest.mark.parametrize("engine", ["vllm", "llama.cpp", "sglang", "mlx"])
+def test_a_model_that_states_no_context_is_answered(models, engine):
+    # mamba's config has no length; a state does not grow, so nothing sets an end
+    row = ask(models, model_id=MAMBA, engine=engine, max_model_len="")
+    assert row["required_bytes"] > 0
+    assert row["fit_context_tokens"] is None
+
+
+def test_the_longest_context_knows_the_batch(models):
+    # without flash attention 28 heads × 2048 × 32768 scores of 4 bytes are 7 GiB, beside 4.4 GB of weights
+    cells = {"precision": "gguf-q4_k_m", "flash_attention": "false", "n_ubatch": "2048", "max_model_len": "32768"}
+    row = ask(models, gpu_memory_bytes=str(10 * GIB), **cells)
+    assert row["verdict"] == "no"
+    assert row["fit_context_tokens"] < 32768
+
+
+def test_slots_take_no_less_than_is_needed(models):
+    cells = {"precision": "gguf-q4_k_m", "n_parallel": "64", "gpu_count": "2", "flash_attention": "false"}
+    row = ask(models, max_model_len="32768", **cells)
+    assert row["verdict"] == "fits"
+    assert row["required_bytes"] <= row["taken_bytes"]
