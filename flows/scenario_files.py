@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import polars as pl
+import polars.selectors as cs
 
 from fitmart.estimator.errors import FitmartError
 from fitmart.flows.estimates import answer_scenarios
@@ -32,6 +33,9 @@ def read_rows(path: Path) -> pl.DataFrame:
         raise ScenarioFileError(f"{path}: is empty") from None
     except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
         raise ScenarioFileError(f"{path}: not readable as CSV in UTF-8 ({str(error).splitlines()[0]})") from None
+    twice = rows.select(cs.matches(r"_duplicated_\d+$")).columns  # what Polars makes of a name's second column
+    if twice:
+        raise ScenarioFileError(f"{path}: has two columns {twice[0].rpartition('_duplicated_')[0]}")
     for column in ("model_id", "precision"):
         if column not in rows.columns:
             raise ScenarioFileError(f"{path}: has no column {column}")
