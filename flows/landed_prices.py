@@ -6,6 +6,7 @@ Documents pass the gates (flows/gates.py) first; rows are as parsed, before GPUs
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from types import ModuleType
@@ -177,7 +178,7 @@ def _keep(cache: Observations, versions: list[Landed], stretches: tuple[str, ...
 def _split(versions: list[Landed], stretches: tuple[str, ...]) -> tuple[list[list[Landed]], tuple[str, ...]]:
     """The versions by the longest of `stretches` that divides them, and the shorter ones; as one where none does."""
     for number, form in enumerate(stretches):
-        parts = [list(part) for _, part in groupby(versions, key=lambda v, form=form: _stretch(v, form))]
+        parts = [list(part) for _, part in groupby(versions, key=partial(_stretch, form=form))]
         if len(parts) > 1:
             return parts, stretches[number + 1 :]
     return [versions], ()

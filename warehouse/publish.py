@@ -31,6 +31,11 @@ def build_id_at(built_at: datetime) -> str:
     return f"{built_at:%Y%m%dT%H%M%S}{built_at.microsecond // 1000:03d}Z"
 
 
+def built_at(build_id: str) -> datetime:
+    """When the build of that name began (UTC)."""
+    return datetime.strptime(build_id + "+0000", "%Y%m%dT%H%M%S%fZ%z")
+
+
 def build_file(data_dir: Path, build_id: str) -> Path:
     """Where a finished build lies."""
     return data_dir / "builds" / f"fitmart-{build_id}.duckdb"
