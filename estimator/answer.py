@@ -6,6 +6,7 @@ import polars as pl
 
 from fitmart.estimator.engines.grid_sums import UNSTATED_CONTEXT
 from fitmart.estimator.estimate import ENGINES, judge, with_facts
+from fitmart.estimator.finetune import finetune
 from fitmart.estimator.kv_cache import kv_minimum_bytes
 from fitmart.estimator.reference import Models, Reference
 from fitmart.estimator.request import with_request_speed
@@ -13,6 +14,16 @@ from fitmart.estimator.scenarios import OUTPUT, to_deployments, with_defaults
 from fitmart.estimator.workload import INPUT_SHARE
 
 _SPEEDS = [c for c in OUTPUT if re.search(r"tokens_per_s|ttft_ms", c)]
+_TRAINING = (
+    "model_id",
+    "method",
+    "lora_rank",
+    "optimizer",
+    "sequence_tokens",
+    "batch",
+    "is_checkpointed",
+    "gpu_count",
+)
 _REQUEST = ("concurrency", "input_tokens", "output_tokens", "cached_tokens")
 
 
@@ -49,8 +60,18 @@ def answer(scenarios: pl.DataFrame, models: Models, reference: Reference) -> pl.
     rows = all_figures(good, models, reference)
     # Weights that the engine does not load run nowhere.
     rows = rows.with_columns(pl.when(pl.col("weights_bytes").is_not_null()).then(pl.col(_SPEEDS)))
+    rows = _with_training(rows, good, models)
     figures = [c for c in OUTPUT if c in rows.columns and c != "error"]
     return pl.concat([rows.select("row", *figures, "error"), refused], how="diagonal").sort("row")
+
+
+def _with_training(rows: pl.DataFrame, scenarios: pl.DataFrame, models: Models) -> pl.DataFrame:
+    """finetune_bytes and its parts (one GPU) where a method is given; why not goes into `error`."""
+    asked = scenarios.filter(pl.col("method").is_not_null()).select("row", *_TRAINING)
+    trained = finetune(models.models, models.tensors, asked.with_columns(sharding=pl.lit(None, pl.String)))
+    parts = trained.select("row", pl.col(r"^finetune_.*$"), training_error="error")
+    joined = rows.join(parts, on="row", how="left", validate="1:1", maintain_order="left")
+    return joined.with_columns(error=pl.coalesce("error", "training_error"))
 
 
 def all_figures(scenarios: pl.DataFrame, models: Models, reference: Reference) -> pl.DataFrame:

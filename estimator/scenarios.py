@@ -101,6 +101,7 @@ OUTPUT = (
     "finetune_adapter_bytes",
     "finetune_activation_bytes",
     "finetune_logits_bytes",
+    "finetune_overhead_bytes",
     "error",
 )
 
@@ -112,7 +113,9 @@ _LARGEST = {
     "gpu_memory_utilization": 1,
     **dict.fromkeys(("gpu_count", "tensor_parallel", "pipeline_parallel", "data_parallel"), _MOST_GPUS),
     **dict.fromkeys(("max_model_len", "max_num_batched_tokens", "n_ubatch"), _MOST_TOKENS),
-    **dict.fromkeys(("input_tokens", "output_tokens", "cached_tokens", "sequence_tokens"), _MOST_TOKENS),
+    **dict.fromkeys(("input_tokens", "output_tokens", "cached_tokens"), _MOST_TOKENS),
+    "sequence_tokens": 2**24,  # training keeps megabytes of each token
+    "batch": 2**10,
 }
 _LARGEST_COUNT = 2**16  # sequences, slots, layers, ranks
 _ENGINES = ("vllm", "llama.cpp", "sglang", "tensorrt-llm", "mlx")

@@ -139,3 +139,18 @@ def test_slots_take_no_less_than_is_needed(models):
     row = ask(models, max_model_len="32768", **cells)
     assert row["verdict"] == "fits"
     assert row["required_bytes"] <= row["taken_bytes"]
+
+
+def test_training_is_answered_where_a_method_is_given(models):
+    full, sharded, wrong, none = ask_all(
+        models, {"method": "full"}, {"method": "full", "gpu_count": "4"}, {"method": "lora", "optimizer": "banana"}, {}
+    )
+    # mixed precision: 2 bytes a weight, 2 a gradient, 8 of moments and 4 of a master copy; 7,615,616,512 parameters
+    assert full["finetune_weights_bytes"] + full["finetune_gradients_bytes"] == 4 * 7_615_616_512
+    assert full["finetune_optimizer_bytes"] == 12 * 7_615_616_512
+    assert full["finetune_bytes"] == sum(
+        v for k, v in full.items() if k.startswith("finetune_") and k != "finetune_bytes"
+    )
+    assert sharded["finetune_optimizer_bytes"] == 3 * 7_615_616_512
+    assert wrong["error"].startswith("optimizer: not one of adamw, ")
+    assert none["finetune_bytes"] is None
