@@ -11,6 +11,7 @@ from fitmart.flows.errors import TransientError, UnreachableError
 
 CONNECT_S = 5.0
 RESOLVE_S = 5.0  # getaddrinfo has no time-out of its own and may take half a minute
+NO_NETWORK = "there is no network"
 LOST_HOSTS = 2  # so many hosts out of reach while none has answered: the network is not there
 
 
@@ -30,7 +31,7 @@ class Reach:
             if host in self._resolved:
                 return
             if not self._has_answered and (host in self._lost or len(self._lost) >= LOST_HOSTS):
-                raise UnreachableError(f"{host}: not asked, there is no network")
+                raise UnreachableError(f"{host}: not asked, {NO_NETWORK}")
         if not (_is_address(host) or _has_proxy(url, host)):
             self._resolve(host)
         with self._lock:

@@ -1,6 +1,7 @@
 """What `refresh` and `build` say: a progress bar on a terminal, then one screen of where everything came from."""
 
 import sys
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from types import TracebackType
@@ -11,7 +12,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from fitmart.flows.build import BuildReport
+from fitmart.flows.reach import NO_NETWORK
 from fitmart.flows.refresh import RefreshReport
+from fitmart.flows.sources.contract import SourceRun
 from fitmart.warehouse.connection import CATALOG, connect
 
 # Three questions to begin with; the README has more.
@@ -80,14 +83,23 @@ def say_refresh(report: RefreshReport, data_dir: Path) -> int:
         table.add_row(*row)
     _console().print(table)
     click.echo()
-    for run in report.runs:
-        if run.reason and run.status != "skipped":
-            click.echo(f"{run.source_id} {run.status}: {run.reason}")
+    for line in _remarks(report.runs):
+        click.echo(line)
     say_build(report.build, data_dir)
     click.echo("\nAsk, for instance:")
     for query in QUERIES:
         click.echo(f'  fitmart query "{query}"')
     return stale
+
+
+def _remarks(runs: Sequence[SourceRun]) -> Iterator[str]:
+    """What went wrong, a line a source; sources that no network led to in one line."""
+    unreached = [run.source_id for run in runs if run.status == "failed" and run.reason.endswith(NO_NETWORK)]
+    if unreached:
+        yield f"No network: {', '.join(unreached)}. What they sent last, or the bundled snapshot, serves."
+    for run in runs:
+        if run.reason and run.status != "skipped" and run.source_id not in unreached:
+            yield f"{run.source_id} {run.status}: {run.reason}"
 
 
 def _source_lines(report: RefreshReport, data_dir: Path) -> tuple[list[tuple[str, str, str, str]], int]:
