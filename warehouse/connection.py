@@ -60,9 +60,15 @@ def open_reader(
 
 def _open(path: Path, config: Config) -> duckdb.DuckDBPyConnection:
     try:
-        return duckdb.connect(str(path), read_only=True, config=config)
+        return _quiet(duckdb.connect(str(path), read_only=True, config=config))
     except duckdb.Error as error:
         raise CatalogError(_cannot_open(path, error)) from None
+
+
+def _quiet(con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+    """Without DuckDB's own progress bar, which would come between a command's lines."""
+    con.execute("SET enable_progress_bar = false")
+    return con
 
 
 def _cannot_open(path: Path, error: duckdb.Error) -> str:
@@ -83,7 +89,7 @@ def open_builder(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     On leaving without error everything is checkpointed into the one file. Raises CatalogError where the folder cannot
     be written.
     """
-    con = duckdb.connect(config=dict(_NO_EXTENSIONS))
+    con = _quiet(duckdb.connect(config=dict(_NO_EXTENSIONS)))
     try:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
