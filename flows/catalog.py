@@ -26,7 +26,7 @@ from fitmart.flows.stored_files import stored_files
 from fitmart.warehouse.snapshot import read_seed
 
 # Tables that ship as they are.
-SEED_TABLES = ("source", "precision", "engine", "engine_default", "engine_support", "provider")
+SEED_TABLES = ("source", "precision", "engine", "engine_default", "engine_support", "launch_template", "provider")
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ _RUNS = [row[:6] for row in FIT if row[11] in ("fits", "tight")]
 def _speed(key: tuple) -> tuple:
     decode = 40.0 / key[4]
     bands = [v for x in (decode, 2000.0, 400.0, decode * 5) for v in (x, x * 0.8, x * 1.25)]
-    return (*key, *bands, 0.02, 0.001, 1e-7, 0.0005)
+    return (*key, *bands, 5, 0.02, 0.0, 0.001, 1e-7, 0.0005)
 
 
 def _cost(key: tuple) -> tuple:
@@ -67,7 +67,27 @@ def _cost(key: tuple) -> tuple:
     bought = price and price * key[4]
     payback = bought / (month - power) if bought and month else None
     banded = (mtok, mtok and mtok * 0.8, mtok and mtok * 1.25)
-    return (*key, offer, spot, hour, month, *banded, 0.4, power, bought, payback, spot_hour)
+    blended = tuple(price and price / 4 for price in banded)
+    return (*key, offer, spot, hour, month, *banded, 0.4, power, bought, payback, spot_hour, *blended)
+
+
+# Qwen2.5-72B's weights: component, name, layers, rows, columns.
+TENSORS = [
+    ("embedding", "embed_tokens", 1, 152_064, 8192),
+    ("lm_head", "lm_head", 1, 152_064, 8192),
+    *(("mlp", f"{name}_proj", 80, *shape) for name, shape in (("gate", (29_568, 8192)), ("up", (29_568, 8192)),
+                                                            ("down", (8192, 29_568)))),
+    *(("attention", f"{name}_proj", 80, rows, 8192) for name, rows in (("q", 8192), ("k", 1024), ("v", 1024),
+                                                                       ("o", 8192))),
+    *(("attention", f"{name}_proj.bias", 80, rows, 1) for name, rows in (("q", 8192), ("k", 1024), ("v", 1024))),
+    ("norm", "layernorms", 160, 8192, 1),
+    ("norm", "norm", 1, 8192, 1),
+]  # fmt: skip
+
+
+def _tensor(row: tuple) -> tuple:
+    component, name, layers, rows, columns = row
+    return (QWEN, component, name, layers, rows, columns, layers * rows * columns, "rows", 1, True, True)
 
 
 FRAMES: dict[str, pl.DataFrame] = {
@@ -88,13 +108,13 @@ FRAMES: dict[str, pl.DataFrame] = {
     ),
     "gpu": _frame(
         "gpu_id name vendor gpu_architecture memory_bytes memory_basis marketed_memory_gb bandwidth_bytes_per_s "
-        "bf16_flop_per_s is_unified_memory max_gpu_count purchase_usd is_released confidence source_id observed_on",
+        "bf16_flop_per_s tdp_w is_unified_memory max_gpu_count purchase_usd is_released confidence source_id observed_on",
         ("amd-mi300x", "Instinct MI300X", "AMD", "CDNA3", 205_822_885_888, "measured", 192.0, 5.3e12,
-         1.307e15, False, 8, None, True, "high", "datasheets", date(2026, 12, 1)),
+         1.307e15, 750.0, False, 8, None, True, "high", "datasheets", date(2026, 12, 1)),
         ("nvidia-h100-sxm", "H100 SXM", "NVIDIA", "Hopper", 85_520_809_984, "measured", 80.0, 3.35e12,
-         9.89e14, False, 8, 30_000.0, True, "high", "datasheets", date(2026, 12, 1)),
+         9.89e14, 700.0, False, 8, 30_000.0, True, "high", "datasheets", date(2026, 12, 1)),
         ("nvidia-rtx-4090", "GeForce RTX 4090", "NVIDIA", "Ada", 25_757_220_864, "measured", 24.0, 1.008e12,
-         1.65e14, False, 4, 1600.0, True, "high", "datasheets", date(2026, 12, 1)),
+         1.65e14, 450.0, False, 4, 1600.0, True, "high", "datasheets", date(2026, 12, 1)),
     ),
     "engine": _frame("engine_id name version source_id", ("vllm", "vLLM", "0.20.0", "datasheets")),
     "precision": _frame(
@@ -177,19 +197,67 @@ FRAMES: dict[str, pl.DataFrame] = {
         (QWEN, "awq-int4", "vllm", "nvidia-h100-sxm", 1, INT4_BYTES, 76 * GIB, 28 * GIB, 27 * GIB, 29 * GIB,
          "native", 91_000),
         (QWEN, "bf16", "vllm", "nvidia-h100-sxm", 2, BF16_BYTES // 2, 76 * GIB, GIB, 0, 2 * GIB, "native", 3_000),
+        (QWEN, "bf16", "vllm", "amd-mi300x", 1, BF16_BYTES, 172 * GIB, 45 * GIB // 2, 22 * GIB, 23 * GIB, "native",
+         73_000),
+        (QWEN, "awq-int4", "vllm", "nvidia-h100-sxm", 2, INT4_BYTES // 2, 76 * GIB, 101 * GIB // 2, 50 * GIB, 51 * GIB,
+         "native", 131_072),
+        (QWEN, "awq-int4", "vllm", "nvidia-rtx-4090", 1, INT4_BYTES, 21 * GIB, -19 * GIB, -20 * GIB, -18 * GIB,
+         "native", 0),
+        (QWEN, "awq-int4", "vllm", "nvidia-rtx-4090", 2, INT4_BYTES // 2, 21 * GIB, GIB, GIB // 2, 2 * GIB, "native",
+         7_000),
     ),
     "fit": _frame(f"{_KEY} required_bytes taken_bytes headroom_bytes users users_kv8 verdict limited_by", *FIT),
     "speed": _frame(
         f"{_KEY} decode_tokens_per_s decode_tokens_per_s_low decode_tokens_per_s_high prefill_tokens_per_s "
         "prefill_tokens_per_s_low prefill_tokens_per_s_high ttft_ms ttft_ms_low ttft_ms_high throughput_tokens_per_s "
-        "throughput_tokens_per_s_low throughput_tokens_per_s_high decode_fixed_s decode_s_per_user "
+        "throughput_tokens_per_s_low throughput_tokens_per_s_high served_users decode_fixed_s decode_experts_s "
+        "decode_s_per_user "
         "decode_s_per_kv_token prefill_s_per_token",
         *map(_speed, _RUNS),
     ),
     "cost": _frame(
         f"{_KEY} on_demand_offer_id spot_offer_id usd_per_hour usd_per_month usd_per_mtok usd_per_mtok_low "
-        "usd_per_mtok_high utilisation_share power_usd_per_month purchase_usd payback_months spot_usd_per_hour",
+        "usd_per_mtok_high utilisation_share power_usd_per_month purchase_usd payback_months spot_usd_per_hour "
+        "usd_per_mtok_blended usd_per_mtok_blended_low usd_per_mtok_blended_high",
         *map(_cost, _RUNS),
+    ),
+    "model_tensor": _frame(
+        "model_id component tensor layer_count rows columns params tp_axis copies is_in_memory is_stored",
+        *map(_tensor, TENSORS),
+    ),
+    "model_cache": _frame(
+        "model_id kind layer_ids layer_count elements_per_token fixed_elements",
+        (QWEN, "full", list(range(80)), 80, 2048, 0),
+        (TINY, "full", list(range(16)), 16, 4096, 0),
+    ).with_columns(layer_ids=pl.col("layer_ids").cast(pl.List(pl.Int32))),
+    "config_field": _frame(
+        "model_id field field_value meaning effect",
+        (QWEN, "num_hidden_layers", "80", "layers", "weights and KV cache"),
+        (QWEN, "hidden_size", "8192", "width of the vector a token becomes", "weights and KV cache"),
+    ),
+    "engine_default": _frame(
+        "engine_id since_version until_version parameter value source_id observed_on",
+        ("vllm", "0.5.0", "0.20.0", "gpu_memory_utilization", "0.9", "datasheets", date(2026, 12, 1)),
+        ("vllm", "0.20.0", None, "gpu_memory_utilization", "0.92", "datasheets", date(2026, 12, 1)),
+    ),
+    "launch_template": _frame(
+        "engine_id vendor precision_id kind template source_id observed_on",
+        ("vllm", None, None, "command", "serve {repository} tp {gpus} len {context} util {utilization} kv {kv}{flags}",
+         "datasheets", date(2026, 12, 1)),
+        ("vllm", "NVIDIA", None, "docker", "docker vllm:{version} {model} {users}", "datasheets", date(2026, 12, 1)),
+        ("vllm", None, None, "extended", " yarn {factor} of {original} at {rope_theta}", "datasheets",
+         date(2026, 12, 1)),
+        ("vllm", None, None, "kv_16", "auto", "datasheets", date(2026, 12, 1)),
+        ("vllm", None, None, "kv_8", "fp8", "datasheets", date(2026, 12, 1)),
+    ),
+    "finetune": _frame(
+        "model_id method optimizer sequence_tokens gpu_count weights_bytes adapter_bytes gradients_bytes "
+        "optimizer_bytes activation_bytes logits_bytes overhead_bytes total_bytes lora_rank batch is_checkpointed "
+        "smallest_gpu_id",
+        (QWEN, "lora", "adamw", 2048, 1, BF16_BYTES, GIB, GIB, 2 * GIB, GIB, GIB, GIB, BF16_BYTES + 7 * GIB, 16, 1,
+         True, "amd-mi300x"),
+        (QWEN, "full", "adamw", 2048, 8, 20 * GIB, 0, 17 * GIB, 100 * GIB, 3 * GIB, 5 * GIB, GIB, 146 * GIB, None, 1,
+         True, None),
     ),
     "source_run": _frame(
         "source_id started_at ended_at status payloads added bytes reason",

@@ -78,6 +78,16 @@ SEED_SCHEMAS: dict[str, pl.Schema] = {
         url=pl.String,
         **_ORIGIN,
     ),
+    "launch_template": schema(
+        engine_id=pl.String,
+        vendor=pl.String,
+        precision_id=pl.String,
+        kind=pl.String,  # command, docker, flags, extended, kv_16, kv_8
+        template=pl.String,
+        source_id=pl.String,
+        url=pl.String,
+        observed_on=pl.Date,
+    ),
     "provider": schema(
         provider_id=pl.String,
         name=pl.String,

@@ -26,6 +26,11 @@ WITH named AS (
     FROM engine_support AS x
     UNION ALL
     SELECT DISTINCT
+        'launch_template' AS table_name,
+        x.source_id
+    FROM launch_template AS x
+    UNION ALL
+    SELECT DISTINCT
         'provider' AS table_name,
         x.source_id
     FROM provider AS x

@@ -1,28 +1,43 @@
 CREATE MACRO smallest_gpus(model, context := 8192, users := 1, places := 3) AS TABLE
-WITH ranked AS (
+WITH
+-- Of a class on one GPU stands the precision and engine that holds the most users.
+best AS (
     SELECT
         p.precision_class,
         f.precision_id,
         f.engine_id,
-        g.gpu_id,
-        g.name AS gpu_name,
-        g.memory_bytes,
+        f.gpu_id,
         f.context_tokens,
         f.required_bytes,
         f.headroom_bytes,
-        f.users,
-        f.verdict,
-        row_number() OVER (PARTITION BY f.precision_id ORDER BY g.memory_bytes ASC, f.users DESC, g.gpu_id ASC) AS place
+        f.users
     FROM fit AS f
-    INNER JOIN gpu AS g ON f.gpu_id = g.gpu_id
-    INNER JOIN precision AS p ON f.precision_id = p.precision_id
+    INNER JOIN model_precision(model) AS p ON f.precision_id = p.precision_id
     WHERE
         f.model_id = model_key(model)
         AND f.context_tokens = grid_context(model, context)
         AND f.gpu_count = 1
         AND f.verdict = 'fits'
-        AND f.users >= users
-        AND g.is_released
+        AND coalesce(f.users, users) >= users
+    QUALIFY
+        row_number() OVER (
+            PARTITION BY p.precision_class, f.gpu_id
+            ORDER BY f.users DESC, f.required_bytes ASC, f.precision_id ASC
+        ) = 1
+),
+
+ranked AS (
+    SELECT
+        b.*,
+        g.name AS gpu_name,
+        g.memory_bytes,
+        row_number() OVER (
+            PARTITION BY b.precision_class
+            ORDER BY g.memory_bytes ASC, b.users DESC, b.gpu_id ASC
+        ) AS place
+    FROM best AS b
+    INNER JOIN gpu AS g ON b.gpu_id = g.gpu_id
+    WHERE g.is_released
 )
 
 SELECT
@@ -39,6 +54,6 @@ SELECT
     r.users
 FROM ranked AS r
 WHERE r.place <= places
-ORDER BY r.precision_class, r.precision_id, r.place;
+ORDER BY r.precision_class, r.place;
 COMMENT ON MACRO TABLE smallest_gpus IS -- noqa: PRS
-'smallest_gpus(model, context, users, places): one row per precision and place: the single GPUs with the least memory that hold the model for so many users of that context [GiB]; source: fit, gpu';
+'smallest_gpus(model, context, users, places): one row per class of precision and place: the single GPUs with the least memory that hold the model for so many users of that context, on whichever engine of the class holds most [GiB]; source: fit, gpu';
