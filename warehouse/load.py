@@ -66,7 +66,7 @@ def renew_tables(con: duckdb.DuckDBPyConnection, tables: Collection[str], frames
 _DERIVED = """
 SELECT 'VIEW', view_name FROM duckdb_views() WHERE NOT internal
 UNION ALL
-SELECT DISTINCT upper(replace(function_type, '_', ' ')), function_name FROM duckdb_functions()
+SELECT DISTINCT if(function_type = 'macro', 'MACRO', 'MACRO TABLE'), function_name FROM duckdb_functions()
 WHERE NOT internal AND function_type IN ('macro', 'table_macro')
 """
 
