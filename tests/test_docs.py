@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import re
 from pathlib import Path
 
 import click
@@ -40,3 +41,15 @@ def test_every_public_name_has_a_docstring(path):
     public = [n for n in tree.body if isinstance(n, named) and not n.name.startswith("_") and n.name not in told]
     assert [n.name for n in public if ast.get_docstring(n) is None] == []
     assert ast.get_docstring(tree) or not public
+
+
+def test_the_readme_names_what_there_is():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    macros = {p.stem for p in (ROOT / "sql" / "macros").glob("*.sql")}
+    asked = set(re.findall(r"`(\w+)\((?:model|gpu|since)", text))
+    assert len(asked) > 15
+    assert asked <= macros
+    commands = set(re.findall(r"^fitmart ([a-z-]+)", text, re.MULTILINE)) | set(re.findall(r"`fitmart ([a-z-]+)", text))
+    assert commands <= set(COMMANDS)
+    for link in re.findall(r"\]\(([\w./-]+)\)", text):
+        assert (ROOT / link).exists(), link
