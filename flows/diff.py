@@ -97,7 +97,7 @@ def _cheaper(row: Row) -> str:
 
 
 def _stale(row: Row) -> str:
-    age = "never answered" if row["age_hours"] is None else f"newest row {row['age_hours'] / 24:.0f} days old"
+    age = "never answered" if row["age_hours"] is None else f"newest row {int(row['age_hours'] // 24)} days old"
     return f"{row['source_id']}: {row['status']}, {age}" + (f" ({row['reason']})" if row["reason"] else "")
 
 
