@@ -202,4 +202,7 @@ def _speed(answers: pl.DataFrame, models: Models, reference: Reference) -> pl.Da
 
 
 _SPEEDS = ("decode_tokens_per_s", "prefill_tokens_per_s", "ttft_ms", "throughput_tokens_per_s")
-_TERMS = ("decode_fixed_s", "decode_experts_s", "decode_s_per_user", "decode_s_per_kv_token", "prefill_s_per_token")
+_TERMS = (
+    "decode_fixed_s", "decode_experts_s", "decode_s_per_user", "decode_s_per_kv_token", "prefill_s_per_token",
+    "prefill_fixed_s",
+)  # fmt: skip

@@ -219,7 +219,7 @@ def choose(rows: pl.DataFrame, precisions: pl.DataFrame, *, places: int = PLACES
         ranked.filter(pl.col("reason").is_null())
         .sort("quality", "throughput_tokens_per_s", "precision_id", descending=[True, True, False])
         .unique(["gpu_id", "gpu_count"], keep="first", maintain_order=True)
-        .sort("usd_per_month", "usd_per_mtok", "gpu_id", "gpu_count")
+        .sort("usd_per_month", "throughput_tokens_per_s", "gpu_id", "gpu_count", descending=[False, True, False, False])
     )
     missed = (
         ranked.filter(pl.col("reason").is_not_null(), pl.col("share") >= NEAR_SHARE)

@@ -15,6 +15,7 @@ from fitmart.estimator.speed_terms import (
     decode_terms,
     expert_terms,
     experts_touched,
+    pass_terms,
     prefill_terms,
     seconds,
 )
@@ -45,9 +46,10 @@ def with_speed(
 
     Adds decode_tokens_per_s (one user at `batch`), prefill_tokens_per_s, ttft_ms (one unloaded request),
     throughput_tokens_per_s (output tokens of all `throughput_batch` users over the whole request), each with _low and
-    _high, and the terms of a step of n users whose caches hold c tokens: decode_fixed_s + decode_experts_s ×
-    (1 - (1 - k / e)^n) + n × (decode_s_per_user + c × decode_s_per_kv_token), with k of e experts a token; and
-    prefill_s_per_token. Null where bandwidth or peak rate is not known; no prompt has no rate.
+    _high, and the terms they come from. A step of n users whose caches hold c tokens: decode_fixed_s +
+    decode_experts_s × (1 - (1 - k / e)^n) + n × (decode_s_per_user + c × decode_s_per_kv_token), with k of e experts a
+    token. A prompt: prefill_s_per_token; a shorter one takes at most prefill_fixed_s beyond its share. Null where
+    bandwidth or peak rate is not known; no prompt has no rate.
     """
     rows = _with_step_terms(with_coefficients(workloads, coefficients))
     if min_user_tokens_per_s is not None:
@@ -93,6 +95,7 @@ def _with_step_terms(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_columns(
         decode_fixed_s=seconds(decode_terms(pl.lit(0.0))),
         decode_experts_s=seconds(expert_terms()),
+        prefill_fixed_s=seconds(pass_terms()),
         decode_s_per_user=seconds(_only(one, "fl", "B", "arb")),
         kv_sequence=seconds(_only(one, "kv", "kvq")),
     )

@@ -71,6 +71,12 @@ def expert_terms() -> Terms:
     return _reads(_NONE, pl.col("expert_bytes"))
 
 
+def pass_terms() -> Terms:
+    """Terms of one pass over all weights, whatever the tokens: what a prompt takes beyond its share of a longer one."""
+    tile = {"pfm": 2.0 * pl.col("expert_params") * EXPERT_TILE_TOKENS / _peak()}
+    return _reads(pl.col("dense_bytes"), pl.col("expert_bytes")) | _launches() | tile
+
+
 def _reads(dense: pl.Expr, experts: pl.Expr) -> Terms:
     """Bytes of weights read; those in the host's memory at its rate."""
     at_home = dense * (1 - pl.col("host_share")) + experts * (1 - pl.col("host_expert_share"))

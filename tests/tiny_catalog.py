@@ -50,7 +50,7 @@ _RUNS = [row[:6] for row in FIT if row[11] in ("fits", "tight")]
 def _speed(key: tuple) -> tuple:
     decode = 40.0 / key[4]
     bands = [v for x in (decode, 2000.0, 400.0, decode * 5) for v in (x, x * 0.8, x * 1.25)]
-    return (*key, *bands, 5, 0.02, 0.0, 0.001, 1e-7, 0.0005)
+    return (*key, *bands, 5, 0.02, 0.0, 0.001, 1e-7, 0.0005, 0.02)
 
 
 def _cost(key: tuple) -> tuple:
@@ -212,7 +212,7 @@ FRAMES: dict[str, pl.DataFrame] = {
         "prefill_tokens_per_s_low prefill_tokens_per_s_high ttft_ms ttft_ms_low ttft_ms_high throughput_tokens_per_s "
         "throughput_tokens_per_s_low throughput_tokens_per_s_high served_users decode_fixed_s decode_experts_s "
         "decode_s_per_user "
-        "decode_s_per_kv_token prefill_s_per_token",
+        "decode_s_per_kv_token prefill_s_per_token prefill_fixed_s",
         *map(_speed, _RUNS),
     ),
     "cost": _frame(

@@ -68,8 +68,22 @@ offered AS (
         ) = 1
 ),
 
--- The terms of a decode step and of a prompt, put together for this many users and tokens.
-step AS (
+-- The context of the grid that holds each user, and the shortest whose request (three quarters prompt) is no smaller
+-- than the one asked for: the terms of its speed are nearest.
+placed AS (
+    SELECT
+        q.prompt,
+        q.answer,
+        grid_context(model, greatest(context, q.prompt + q.answer)) AS fit_context,
+        grid_context(
+            model, least(greatest(q.prompt / 0.75, (q.prompt + q.answer / 2) / 0.875), greatest(context, q.prompt + q.answer))
+        ) AS speed_context
+    FROM asked AS q
+),
+
+-- What holds, with what each user takes beside the first. llama.cpp's fullest GPU changes with the context, so that its
+-- share follows from how many users fit.
+held AS (
     SELECT
         f.gpu_id,
         f.gpu_count,
@@ -81,39 +95,19 @@ step AS (
         f.users AS fit_users,
         p.precision_class,
         p.bits_per_weight,
-        -- headroom stands beside one user; the others take as much again each
-        f.headroom_bytes - (users - 1) * (a.kv_available_bytes * f.gpu_count * coalesce(g.device_count, 1) - f.headroom_bytes)
-            AS headroom_bytes,
+        f.headroom_bytes - (users - 1) * CASE
+            WHEN f.engine_id = 'llama.cpp' AND f.users > 1 THEN f.headroom_bytes / (f.users - 1)
+            ELSE a.kv_available_bytes * f.gpu_count * coalesce(g.device_count, 1) - f.headroom_bytes
+        END AS headroom_bytes,
         g.name AS gpu_name,
         g.memory_bytes,
         g.tdp_w,
         g.purchase_usd * f.gpu_count AS purchase_usd,
-        s.decode_tokens_per_s,
-        s.decode_tokens_per_s_low,
-        s.decode_tokens_per_s_high,
-        s.ttft_ms,
-        s.ttft_ms_low,
-        s.ttft_ms_high,
-        q.prompt,
-        q.answer,
-        s.decode_fixed_s
-        + s.decode_experts_s
-        * if(m.experts > 0, 1 - (1 - m.experts_per_token / m.experts) ** users, 1)
-        + users
-        * (
-            s.decode_s_per_user
-            + s.decode_s_per_kv_token
-            * if(k.is_linear, q.prompt + q.answer / 2, f.context_tokens - (f.context_tokens - floor(f.context_tokens * 0.75)) / 2)
-        ) AS step_s,
-        -- A shorter prompt takes its share of the longer one's time, and at most one pass over the weights more.
-        least(
-            s.ttft_ms / 1e3,
-            s.prefill_s_per_token * q.prompt + s.decode_fixed_s + s.decode_experts_s
-        ) AS prompt_s
+        d.prompt,
+        d.answer,
+        d.speed_context
     FROM fit AS f
-    CROSS JOIN asked AS q
-    CROSS JOIN cache AS k
-    INNER JOIN model AS m ON f.model_id = m.model_id
+    CROSS JOIN placed AS d
     INNER JOIN gpu AS g ON f.gpu_id = g.gpu_id
     INNER JOIN model_precision(model) AS p ON f.precision_id = p.precision_id
     LEFT JOIN capacity AS a
@@ -122,25 +116,61 @@ step AS (
         AND f.gpu_id = a.gpu_id
         AND f.gpu_count = a.gpu_count
         AND a.model_id = model_key(model)
-    LEFT JOIN speed AS s
-        ON f.precision_id = s.precision_id
-        AND f.engine_id = s.engine_id
-        AND f.gpu_id = s.gpu_id
-        AND f.gpu_count = s.gpu_count
-        AND f.context_tokens = s.context_tokens
-        AND s.model_id = model_key(model)
     WHERE
         f.model_id = model_key(model)
-        AND f.context_tokens = grid_context(model, greatest(context, q.prompt + q.answer))
+        AND f.context_tokens = d.fit_context
         AND (gpu IS NULL OR f.gpu_id = gpu_key(gpu))
         AND g.is_released
+),
+
+-- The terms of a decode step and of a prompt, put together for this many users and tokens.
+step AS (
+    SELECT
+        h.*,
+        s.decode_tokens_per_s,
+        s.decode_tokens_per_s_low,
+        s.decode_tokens_per_s_high,
+        s.ttft_ms,
+        s.ttft_ms_low,
+        s.ttft_ms_high,
+        s.decode_fixed_s
+        + s.decode_experts_s * if(m.experts > 0, 1 - (1 - m.experts_per_token / m.experts) ** users, 1)
+        + users * (
+            s.decode_s_per_user
+            + s.decode_s_per_kv_token * if(k.is_linear, h.prompt + h.answer / 2, h.speed_context * 0.875)
+        ) AS step_s,
+        least(
+            s.ttft_ms / 1e3,
+            s.prefill_s_per_token
+            * h.prompt
+            * pipelined_share(h.engine_id, h.gpu_count, h.prompt)
+            / pipelined_share(h.engine_id, h.gpu_count, floor(h.speed_context * 0.75))
+            + s.prefill_fixed_s
+        ) AS prompt_s,
+        -- The prompts of all users fill the same chunks.
+        s.prefill_s_per_token
+        * h.prompt
+        * users
+        * pipelined_share(h.engine_id, h.gpu_count, h.prompt * users)
+        / pipelined_share(h.engine_id, h.gpu_count, floor(h.speed_context * 0.75))
+        + s.prefill_fixed_s AS joint_prompts_s
+    FROM held AS h
+    CROSS JOIN cache AS k
+    INNER JOIN model AS m ON m.model_id = model_key(model)
+    LEFT JOIN speed AS s
+        ON h.precision_id = s.precision_id
+        AND h.engine_id = s.engine_id
+        AND h.gpu_id = s.gpu_id
+        AND h.gpu_count = s.gpu_count
+        AND h.speed_context = s.context_tokens
+        AND s.model_id = model_key(model)
 ),
 
 served AS (
     SELECT
         t.*,
         1 / t.step_s AS pace,
-        users * t.answer / (users * t.prompt_s + t.answer * t.step_s) AS throughput
+        users * t.answer / (least(users * t.prompt_s, t.joint_prompts_s) + t.answer * t.step_s) AS throughput
     FROM step AS t
 ),
 
@@ -246,7 +276,12 @@ FROM chosen AS c
 LEFT JOIN offer AS o ON c.offer_id = o.offer_id
 WINDOW place AS (
     PARTITION BY c.is_held
-    ORDER BY c.usd_per_hour ASC NULLS LAST, c.share DESC, c.gpu_count ASC, c.memory_bytes ASC, c.gpu_id ASC
+    ORDER BY
+        c.usd_per_hour ASC NULLS LAST,
+        c.share DESC,
+        if(c.is_held, -c.throughput, c.gpu_count) ASC,
+        c.memory_bytes ASC,
+        c.gpu_id ASC
 )
 QUALIFY row_number() OVER place <= places
 ORDER BY c.is_held DESC, place ASC;

@@ -24,7 +24,8 @@ CREATE TABLE speed (
     decode_experts_s DOUBLE,
     decode_s_per_user DOUBLE,
     decode_s_per_kv_token DOUBLE,
-    prefill_s_per_token DOUBLE
+    prefill_s_per_token DOUBLE,
+    prefill_fixed_s DOUBLE
 );
 COMMENT ON TABLE speed IS 'One row per row of fit whose verdict is fits or tight; figures carry four digits; source: fitmart.estimator.speed';
 COMMENT ON COLUMN speed.model_id IS 'Model; source: model';
@@ -51,3 +52,4 @@ COMMENT ON COLUMN speed.decode_experts_s IS 'Decode step: reading every routed e
 COMMENT ON COLUMN speed.decode_s_per_user IS 'Decode step: part of each user [s]; source: fitmart.estimator.speed';
 COMMENT ON COLUMN speed.decode_s_per_kv_token IS 'Decode step: part of each token in the cache [s]; source: fitmart.estimator.speed';
 COMMENT ON COLUMN speed.prefill_s_per_token IS 'Prefill: part of each prompt token [s]; source: fitmart.estimator.speed';
+COMMENT ON COLUMN speed.prefill_fixed_s IS 'Prefill: one pass over all weights, what a shorter prompt takes at most beyond its share of this one [s]; source: fitmart.estimator.speed';

@@ -3,9 +3,16 @@
 import json
 from contextlib import closing
 
+import polars as pl
 import pytest
 
+from fitmart.estimator.architectures import parse_config
+from fitmart.estimator.plan import Workload, candidates, estimate_workload
+from fitmart.estimator.reference import Models
+from fitmart.flows.contexts import with_extension
+from fitmart.flows.sources.models import bundled
 from fitmart.warehouse.connection import connect
+from fitmart.warehouse.reference import load_reference
 
 QWEN = "Qwen/Qwen2.5-72B-Instruct"
 
@@ -99,3 +106,63 @@ def test_without_a_catalog_there_are_no_prices(run, tmp_path):
     code, _, err = run("plan", QWEN, "--users", 1, "--data-dir", tmp_path)
     assert code == 1
     assert err.startswith("fitmart: no catalog at ")
+
+
+KEY = ["gpu_id", "gpu_count", "precision_id", "engine_id"]
+# users, context, input, output: on the grid with its own request, and off it
+WORKLOADS = ((1, 8192, 6144, 2048), (10, 8192, 6144, 2048), (20, 32_768, 1000, 500), (3, 5000, 3000, 500))
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return load_reference()
+
+
+@pytest.mark.parametrize("model_id", [QWEN, "deepseek-ai/DeepSeek-V3"])
+@pytest.mark.parametrize(("users", "context", "prompt", "answer"), WORKLOADS)
+def test_the_macro_is_never_more_optimistic_and_near_on_the_grid(
+    data_dir, reference, model_id, users, context, prompt, answer
+):
+    config = next(record.config for record in bundled.read()[0] if record.model_id == model_id)
+    models = Models.of([with_extension(parse_config(model_id, config))])
+    workload = Workload(users=users, context_tokens=context, input_tokens=prompt, output_tokens=answer)
+    exact = estimate_workload(candidates(models, reference), workload, models, reference)
+    with closing(connect(data_dir)) as con:
+        rows = con.sql(
+            f"""
+            SELECT
+                cast(gpu_id AS VARCHAR) AS gpu_id, cast(gpu_count AS BIGINT) AS gpu_count,
+                cast(precision_id AS VARCHAR) AS precision_id, cast(engine_id AS VARCHAR) AS engine_id,
+                coalesce(users, 0) AS macro_users, decode_tokens_per_s AS macro_pace, ttft_ms AS macro_ttft,
+                throughput_tokens_per_s AS macro_throughput
+            FROM workload('{model_id}', users := {users}, context := {context}, input_tokens := {prompt},
+                output_tokens := {answer}, places := 1000)
+            """
+        ).pl()
+    both = rows.join(exact, on=KEY, how="inner", validate="1:1").filter(pl.col("decode_tokens_per_s").is_not_null())
+    assert both.height >= 40
+    ratios = both.select(
+        users=pl.col("macro_users") - pl.col("users"),
+        pace=pl.col("macro_pace") / pl.col("decode_tokens_per_s"),
+        ttft=pl.col("ttft_ms") / pl.col("macro_ttft"),
+        throughput=pl.col("macro_throughput") / pl.col("throughput_tokens_per_s"),
+    )
+    assert ratios["users"].max() <= 0
+    for name in ("pace", "ttft", "throughput"):
+        assert ratios[name].max() <= 1.001  # the marts keep four digits
+    if context == 8192:
+        assert ratios["users"].min() == 0
+        assert min(ratios[name].min() for name in ("pace", "ttft", "throughput")) >= 0.95
+
+
+@pytest.mark.parametrize("users", [1, 10])
+def test_macro_and_command_choose_the_same(run, data_dir, users):
+    told = plan(run, data_dir, "--users", users)["configurations"]
+    with closing(connect(data_dir)) as con:
+        rows = con.execute(
+            "SELECT cast(gpu_id AS VARCHAR), gpu_count, cast(precision_id AS VARCHAR), usd_per_hour "
+            f"FROM workload('{QWEN}', users := {users}) WHERE is_held"
+        ).fetchall()
+    assert [(r["gpu_id"], r["gpu_count"], r["precision_id"], r["usd_per_hour"]) for r in told] == [
+        (*key, pytest.approx(price)) for *key, price in rows
+    ]  # fmt: skip

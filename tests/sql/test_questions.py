@@ -200,7 +200,8 @@ def test_workload_reckons_step_prompt_and_price():
     )
     step = 0.02 + 4 * (0.001 + 550 * 1e-7)
     prompt = min(0.4, 500 * 0.0005 + 0.02)
-    throughput = 4 * 100 / (4 * prompt + 100 * step)
+    # the four prompts fill the same chunks
+    throughput = 4 * 100 / (4 * 500 * 0.0005 + 0.02 + 100 * step)
     requests = throughput / 100 * 86_400
     use = 10_000 / requests
     price = 2.79 / (throughput * use * 3600) * 1e6
