@@ -19,8 +19,9 @@ from fitmart.estimator.frames import schema
 from fitmart.estimator.reference import Models, Reference
 from fitmart.flows.estimates import anatomy_of
 from fitmart.flows.model_checks import check_models
+from fitmart.flows.model_history import model_history
 from fitmart.flows.models import read_models
-from fitmart.flows.price_tables import read_price_tables, rejected_frame
+from fitmart.flows.price_tables import CACHE, read_price_tables, rejected_frame
 from fitmart.flows.sources.contract import ModelRecord, Rejected
 from fitmart.flows.stored_files import stored_files
 from fitmart.warehouse.snapshot import read_seed
@@ -59,10 +60,12 @@ def read_catalog(
     models = Models.of(anatomies)
     prices = read_price_tables(landing_dir, models.models["model_id"], reference, built_at, as_of=as_of)
     rejected += prices.rejected
+    table = _with_metadata(models.models, records)
     frames = {name: read_seed(name) for name in SEED_TABLES}
     frames |= {
         "gpu": read_seed("gpu").filter("is_released"),
-        "model": _with_metadata(models.models, records),
+        "model": table,
+        "model_history": model_history(landing_dir, landing_dir.parent / CACHE, table, as_of=as_of),
         "model_tensor": models.tensors,
         "model_cache": models.caches,
         "model_check": check_models(records, anatomies),
