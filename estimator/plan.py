@@ -38,7 +38,8 @@ _OFFER = (
     "is_stale", "url",
 )  # fmt: skip
 COLUMNS = (
-    "gpu_id", "gpu_name", "gpu_count", "precision_id", "engine_id", "context_tokens", "kv_cache_dtype", "verdict",
+    "gpu_id", "gpu_name", "gpu_count", "precision_id", "engine_id", "engine_version_used",
+    "context_tokens", "kv_cache_dtype", "verdict",
     "users", "headroom_bytes", "decode_tokens_per_s", "decode_tokens_per_s_low", "decode_tokens_per_s_high", "ttft_ms",
     "ttft_ms_low", "ttft_ms_high", "throughput_tokens_per_s", "throughput_tokens_per_s_low",
     "throughput_tokens_per_s_high", "requests_per_day", "utilisation_share", "usd_per_hour", "usd_per_month",

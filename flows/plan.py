@@ -11,6 +11,7 @@ import polars as pl
 
 from fitmart.estimator.cost import api_usd_per_mtok, break_even_tokens_per_day
 from fitmart.estimator.frames import conform
+from fitmart.estimator.launch import launch_lines
 from fitmart.estimator.offers import CURRENT_SCHEMA, MOMENT, best_offer
 from fitmart.estimator.plan import (
     Payment,
@@ -27,6 +28,7 @@ from fitmart.estimator.workload import INPUT_SHARE
 from fitmart.flows.one_model import QuestionError, find_gpu, read_model
 from fitmart.warehouse.connection import connect
 from fitmart.warehouse.reference import load_reference
+from fitmart.warehouse.snapshot import read_seed
 
 DEFAULT_CONTEXT = 8192  # of one user, as in the macros
 
@@ -57,17 +59,19 @@ class Prices:
     """The offers and token prices of a catalog, and its clock."""
 
     offers: pl.DataFrame  # CURRENT_SCHEMA
+    repositories: pl.DataFrame  # model_id, base_model, native_precision of every model
     api: pl.DataFrame  # provider_id, model_id, input_usd_per_mtok, output_usd_per_mtok, observed_at
     built_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class PlanAnswer:
-    """What was asked, what holds it, what nearly does, and what the cheapest API takes."""
+    """What was asked, what holds it and how it is started, what nearly does, and what the cheapest API takes."""
 
     question: PlanQuestion
     workload: Workload
     plan: Plan
+    launches: list[dict[str, str]]  # of each configuration: the command, and the docker line where there is an image
     api: dict[str, Any] | None
 
     def to_json(self) -> str:
@@ -75,7 +79,10 @@ class PlanAnswer:
         asked = asdict(self.question) | asdict(self.workload)
         told = {
             "question": asked,
-            "configurations": self.plan.configurations.to_dicts(),
+            "configurations": [
+                row | {"launch": lines}
+                for row, lines in zip(self.plan.configurations.to_dicts(), self.launches, strict=True)
+            ],
             "near_misses": self.plan.near_misses.to_dicts(),
             "api": self.api,
         }
@@ -87,7 +94,9 @@ class PlanAnswer:
 
         from fitmart.flows.plan_table import to_tables
 
-        Console(width=None if Console().is_terminal else 160).print(to_tables(self.plan, self.workload, self.api))
+        Console(width=None if Console().is_terminal else 160).print(
+            to_tables(self.plan, self.workload, self.api, self.launches)
+        )
 
 
 def plan_one(question: PlanQuestion, data_dir: Path, models_dir: Path | None) -> PlanAnswer:
@@ -104,7 +113,8 @@ def plan_one(question: PlanQuestion, data_dir: Path, models_dir: Path | None) ->
     )
     api = _cheapest_api(prices.api, models.models["model_id"][0])
     rows = rows.with_columns(break_even_tokens_per_day=_break_even(api))
-    return PlanAnswer(question, workload, choose(rows, reference.precisions, places=question.places), api)
+    plan = choose(rows, reference.precisions, places=question.places)
+    return PlanAnswer(question, workload, plan, _launches(plan, workload, models, reference, prices), api)
 
 
 def read_prices(data_dir: Path) -> Prices:
@@ -115,6 +125,9 @@ def read_prices(data_dir: Path) -> Prices:
             "SELECT provider_id, model_id, input_usd_per_mtok, output_usd_per_mtok, observed_at FROM api_price "
             "WHERE model_id IS NOT NULL"
         ).pl()
+        repositories = con.sql(
+            "SELECT cast(model_id AS VARCHAR) AS model_id, base_model, native_precision FROM model"
+        ).pl()
         built_at = con.execute("SELECT built_at FROM build").fetchall()[0][0]
     typed = offers.with_columns(
         pl.col(name).cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
@@ -122,7 +135,7 @@ def read_prices(data_dir: Path) -> Prices:
         else pl.col(name).cast(dtype)
         for name, dtype in CURRENT_SCHEMA.items()
     )
-    return Prices(conform(typed, CURRENT_SCHEMA, stage="plan"), api, built_at.replace(tzinfo=UTC))
+    return Prices(conform(typed, CURRENT_SCHEMA, stage="plan"), repositories, api, built_at.replace(tzinfo=UTC))
 
 
 def _workload(question: PlanQuestion, models: Models) -> Workload:
@@ -195,6 +208,35 @@ def _offers(prices: Prices, wanted: pl.DataFrame, question: PlanQuestion) -> pl.
         "offer_id", "instance_type", "region", "country", "billing_granularity", "is_stale", "url"
     )  # fmt: skip
     return best.join(described, on="offer_id", how="left", validate="m:1").drop("commitment")
+
+
+def _launches(
+    plan: Plan, workload: Workload, models: Models, reference: Reference, prices: Prices
+) -> list[dict[str, str]]:
+    """How each configuration is started."""
+    facts = models.models.row(0, named=True)
+    model_id = str(facts["model_id"])
+    is_of_it = (pl.col("base_model") == model_id) | pl.col("model_id").str.to_lowercase().str.starts_with(
+        f"{model_id.lower()}-"
+    )
+    known = prices.repositories.filter(is_of_it.fill_null(value=False)).sort("model_id", descending=True)
+    repositories = dict(known.select("native_precision", "model_id").iter_rows())  # the first by name stays
+    vendors = dict(reference.gpus.select("gpu_id", "vendor").iter_rows())
+    defaults = read_seed("engine_default").filter(pl.col("until_version").is_null())
+    templates = read_seed("launch_template")
+    return [
+        launch_lines(
+            row | {"vendor": vendors[row["gpu_id"]]},
+            users=workload.users,
+            facts=facts,
+            templates=templates,
+            defaults=dict(
+                defaults.filter(pl.col("engine_id") == row["engine_id"]).select("parameter", "value").iter_rows()
+            ),
+            repositories=repositories,
+        )
+        for row in plan.configurations.iter_rows(named=True)
+    ]
 
 
 def _cheapest_api(api: pl.DataFrame, model_id: str) -> dict[str, Any] | None:

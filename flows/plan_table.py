@@ -11,7 +11,7 @@ from fitmart.estimator.plan import Plan, Workload
 from fitmart.estimator.units import GIB
 
 
-def to_tables(plan: Plan, workload: Workload, api: Mapping[str, Any] | None) -> Group:
+def to_tables(plan: Plan, workload: Workload, api: Mapping[str, Any] | None, launches: list[dict[str, str]]) -> Group:
     """Both tables and the lines between them."""
     asked = (
         f"{workload.users} users at once, {workload.context_tokens:,} tokens each; requests of "
@@ -33,6 +33,8 @@ def to_tables(plan: Plan, workload: Workload, api: Mapping[str, Any] | None) -> 
                 style="dim",
             )
         )
+    if launches and "command" in launches[0]:
+        parts += [Text("The cheapest is started by", style="dim"), Text(launches[0]["command"], overflow="fold")]
     return Group(*parts)
 
 

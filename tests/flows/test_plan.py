@@ -166,3 +166,15 @@ def test_macro_and_command_choose_the_same(run, data_dir, users):
     assert [(r["gpu_id"], r["gpu_count"], r["precision_id"], r["usd_per_hour"]) for r in told] == [
         (*key, pytest.approx(price)) for *key, price in rows
     ]  # fmt: skip
+
+
+def test_the_command_is_that_of_the_macro(run, data_dir):
+    told = plan(run, data_dir, "--users", 3, "--context", 16384)["configurations"]
+    assert told
+    with closing(connect(data_dir)) as con:
+        for row in told:
+            lines = con.execute(
+                f"SELECT kind, command FROM launch('{QWEN}', '{row['gpu_id']}', gpu_count := {row['gpu_count']}, "
+                f"context := 16384, users := 3, at_precision := '{row['precision_id']}') WHERE is_as_asked"
+            ).fetchall()
+            assert dict(lines) == row["launch"]
