@@ -27,8 +27,15 @@ def make_folder(folder: Path) -> None:
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary file beside `path` to write to; on leaving without error it takes that name, durably.
 
-    Raises StorageError where the folder cannot be written; `path` is then as it was.
+    Raises StorageError where the folder cannot be written; `path` is then as it was. A device or a pipe has no content
+    to keep whole, and is written as it is.
     """
+    if path.exists() and not path.is_file():
+        try:
+            yield path
+        except OSError as error:
+            raise StorageError(f"cannot write {path}: {error.strerror or error}") from None
+        return
     make_folder(path.parent)
     temporary = path.with_name(f"{TEMPORARY}{os.getpid()}-{uuid.uuid4().hex[:8]}{path.suffix}")
     try:

@@ -6,13 +6,14 @@ load order; files that no kept build names are collected.
 
 import hashlib
 import json
+import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import polars as pl
 
-from fitmart.warehouse.errors import CatalogError
+from fitmart.warehouse.errors import CatalogError, StorageError, one_line
 from fitmart.warehouse.files import remove_leftovers, replacing
 
 # Rows lie in the order of the table's key: neighbours compress well, and a query for one model reads few blocks.
@@ -27,6 +28,7 @@ SORT_KEYS: dict[str, tuple[str, ...]] = {
 }
 # Estimates carry four digits: more would claim what their bands deny, and decimal fractions compress.
 SIGNIFICANT_DIGITS = 4
+_MARK = b"PAR1"
 # Prices are facts, not estimates.
 EXACT = ("usd_per_hour", "spot_usd_per_hour", "usd_per_month", "purchase_usd", "utilisation_share")
 
@@ -71,8 +73,13 @@ class MartStore:
         return self.root / table / f"{key}.parquet"
 
     def has(self, table: str, key: str) -> bool:
-        """Whether it has been computed."""
-        return self.path(table, key).exists()
+        """Whether it has been computed, and its file is whole: a cut one lacks Parquet's mark at the end."""
+        try:
+            with self.path(table, key).open("rb") as file:
+                file.seek(-len(_MARK), os.SEEK_END)
+                return file.read() == _MARK
+        except OSError:
+            return False
 
     def write(self, table: str, key: str, frame: pl.DataFrame) -> Path:
         """Store a partition: sorted by the table's key, estimates rounded to four digits. Several writers may race."""
@@ -81,7 +88,10 @@ class MartStore:
         )
         path = self.path(table, key)
         with replacing(path) as temporary:
-            rounded.sort(SORT_KEYS[table]).write_parquet(temporary, compression="zstd")
+            try:
+                rounded.sort(SORT_KEYS[table]).write_parquet(temporary, compression="zstd")
+            except pl.exceptions.ComputeError as error:  # Polars' word for a disk that is full or fails
+                raise StorageError(f"cannot write {path}: {one_line(error)}") from None
         return path
 
     def read(self, table: str, key: str) -> pl.LazyFrame:

@@ -19,7 +19,7 @@ import duckdb
 
 from fitmart.warehouse.checks import must_pass
 from fitmart.warehouse.connection import CATALOG, connect, open_builder
-from fitmart.warehouse.errors import CatalogError
+from fitmart.warehouse.errors import CatalogError, one_line
 from fitmart.warehouse.files import TEMPORARY, remove_leftovers, replacing, sync_file, sync_folder
 
 KEPT_BUILDS = 3
@@ -70,6 +70,8 @@ def new_build(data_dir: Path, build_id: str, *, base: str | None = None) -> Iter
         sync_folder(final.parent)
     except OSError as error:
         raise CatalogError(f"cannot write {final}: {error.strerror or error}") from None
+    except (duckdb.IOException, duckdb.FatalException) as error:  # the disk is full or fails
+        raise CatalogError(f"cannot write {final}: {one_line(error)}") from None
     finally:
         remove_unfinished(data_dir)
 

@@ -1,12 +1,16 @@
 """The `fitmart` command: one module a subcommand, imported only when it is called."""
 
 import importlib
+import os
 import sys
+from contextlib import suppress
+from typing import NoReturn
 
 import click
 
 from fitmart.estimator.errors import FitmartError
 
+TRACEBACK = "FITMART_TRACEBACK"  # an environment variable for those who mend the program
 # name -> one line of help, so that `fitmart --help` imports nothing heavy.
 COMMANDS = {
     "refresh": "Harvest, build, check and publish the catalog.",
@@ -55,7 +59,9 @@ def cli() -> None:
 def main(argv: list[str] | None = None) -> None:
     """Run the command line: 0 done, 1 failed (one line on stderr), 2 wrong use, 3 done with stale or failed sources."""
     try:
-        sys.exit(cli.main(argv, prog_name="fitmart", standalone_mode=False) or 0)
+        code = cli.main(argv, prog_name="fitmart", standalone_mode=False) or 0
+        sys.stdout.flush()
+        sys.exit(code)
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.Abort:
@@ -67,5 +73,38 @@ def main(argv: list[str] | None = None) -> None:
         error.show()
         sys.exit(1)
     except FitmartError as error:
-        click.echo(f"fitmart: {error}", err=True)
-        sys.exit(1)
+        _fail(str(error))
+    except BrokenPipeError:  # who reads the output has read enough
+        _drop_output()
+        sys.exit(0)
+    except OSError as error:
+        _drop_output()
+        _fail(": ".join(str(part) for part in (error.filename, error.strerror or error) if part))
+    except Exception as error:
+        if _was_interrupted(error):
+            sys.exit(130)
+        if os.environ.get(TRACEBACK):
+            raise
+        reason = " ".join(str(error).split())[:300]
+        _fail(f"a fault of fitmart itself: {type(error).__name__}: {reason} ({TRACEBACK}=1 shows where)")
+
+
+def _fail(line: str) -> NoReturn:
+    click.echo(f"fitmart: {line}", err=True)
+    sys.exit(1)
+
+
+def _drop_output() -> None:
+    """Forget what is buffered for standard output, which the interpreter would try to write once more at its end."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _was_interrupted(error: BaseException) -> bool:
+    """Whether Ctrl-C is behind it: libraries turn the interrupt into errors of their own."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, KeyboardInterrupt):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False

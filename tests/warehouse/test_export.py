@@ -63,7 +63,7 @@ def test_bad_names_and_places(data, tmp_path):
         export(data, tmp_path, tables=["fits", "fit", "tables"])
     assert not list(tmp_path.iterdir())
     (tmp_path / "file").touch()
-    with pytest.raises(CatalogError, match="cannot write"):
+    with pytest.raises(CatalogError, match="cannot create the folder"):
         export(data, tmp_path / "file")
     with pytest.raises(CatalogError, match="no catalog at"):
         export(tmp_path, tmp_path / "out")

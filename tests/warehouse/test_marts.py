@@ -1,11 +1,12 @@
 import json
+from pathlib import Path
 
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fitmart.warehouse.errors import CatalogError
+from fitmart.warehouse.errors import CatalogError, StorageError
 from fitmart.warehouse.marts import Manifest, MartStore, code_hash, frame_hash, partition_key
 
 ROWS = pl.DataFrame({"model_id": ["b/B", "a/A"], "precision_id": ["bf16", "bf16"], "weights_total_bytes": [2, 1]})
@@ -74,3 +75,22 @@ def test_lost_files_are_named(tmp_path):
     (tmp_path / "manifests" / "b3.json").write_text(json.dumps(["not", "a", "manifest"]))
     with pytest.raises(CatalogError, match="no readable manifest"):
         store.manifest("b3")
+
+
+@pytest.mark.parametrize("kept", [0, 3, 100, -1])
+def test_a_cut_file_is_not_there(tmp_path, kept):
+    store = MartStore(tmp_path)
+    path = store.write("footprint", "k", ROWS)
+    assert store.has("footprint", "k")
+    path.write_bytes(path.read_bytes()[:kept])
+    assert not store.has("footprint", "k")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_one_line(tmp_path):
+    store = MartStore(tmp_path)
+    store.path("footprint", "k").parent.mkdir()
+    store.path("footprint", "k").symlink_to("/dev/full")
+    with pytest.raises(StorageError, match="No space left on device") as raised:
+        store.write("footprint", "k", ROWS)
+    assert "\n" not in str(raised.value)
