@@ -64,7 +64,6 @@ def with_speed(
         request=seconds(combine(prefill_terms(served), served_step, output)),
     )
     cached = (pl.col("cached_tokens") + pl.col("input_tokens") + output / 2).clip(1)
-    all_served = served * pl.col("replicas")
     figures = {
         "decode_tokens_per_s": (1 / pl.col("step"), "decode", False),
         "prefill_tokens_per_s": (
@@ -73,7 +72,7 @@ def with_speed(
             False,
         ),
         "ttft_ms": (pl.col("prompt") * 1e3, "prefill", True),
-        "throughput_tokens_per_s": (all_served * output / pl.col("request"), "e2e", False),
+        "throughput_tokens_per_s": (pl.col("throughput_batch") * output / pl.col("request"), "e2e", False),
     }
     columns = [
         (pl.col("kv_sequence") / cached).alias("decode_s_per_kv_token"),

@@ -154,3 +154,10 @@ def test_training_is_answered_where_a_method_is_given(models):
     assert sharded["finetune_optimizer_bytes"] == 3 * 7_615_616_512
     assert wrong["error"].startswith("optimizer: not one of adamw, ")
     assert none["finetune_bytes"] is None
+
+
+def test_replicas_serve_no_more_than_there_are(models):
+    one, eight = ask_all(models, {}, {"data_parallel": "8"})
+    assert eight["throughput_tokens_per_s"] == pytest.approx(one["throughput_tokens_per_s"])
+    busy, spread = ask_all(models, {"concurrency": "64"}, {"concurrency": "64", "data_parallel": "8"})
+    assert busy["throughput_tokens_per_s"] < spread["throughput_tokens_per_s"] < 8 * busy["throughput_tokens_per_s"]
