@@ -57,7 +57,7 @@ def llamacpp_memory(
     context_tokens; `users` is how many slots of that context fit, each with cells of its own. `kv_cache_bytes` is what
     llama.cpp reserves at the deployment's settings, the host's share included; `compute_buffer_bytes` is the largest
     device's. `weights_bytes` is the fullest GPU's model buffer; `non_torch_bytes` the context outside llama.cpp's
-    buffers. `kv_available_bytes` and `sequence_kv_bytes` are those of the GPU that fills up first.
+    buffers. `kv_available_bytes` and `sequence_kv_bytes` are those of the GPU with the least to spare.
 
     limited_by: weights, context, kv_cache; unsupported: a quantized V without flash attention, or a KV type that
     llama.cpp has not; unknown: no tensors for that model and precision, or no device memory.

@@ -92,7 +92,8 @@ def _longest() -> pl.Expr:
 
 
 def _with_fullest(rows: pl.DataFrame, count: int) -> pl.DataFrame:
-    """Add kv_available_bytes, sequence_kv_bytes and users of the GPU that holds the fewest sequences."""
+    """Add kv_available_bytes and sequence_kv_bytes of the GPU with the least to spare beside one user, and users: as
+    many as the GPU that holds the fewest."""
     classes = range(count)
     free = pl.col("budget_bytes") - pl.col("one_compute_bytes") - pl.col("overhead_bytes")
 
@@ -110,7 +111,8 @@ def _with_fullest(rows: pl.DataFrame, count: int) -> pl.DataFrame:
             largest_kv=pl.max_horizontal(f"one_kv_{i}" for i in classes),
         )
     )
-    is_fullest = [pl.col(f"held_{i}") == pl.col("fewest") for i in classes]
+    spare = [pl.col(f"left_{i}") - pl.col(f"one_kv_{i}") for i in classes]
+    is_fullest = [one == pl.min_horizontal(spare) for one in spare]
 
     def of_fullest(name: str, otherwise: str) -> pl.Expr:
         found = (pl.when(is_it).then(f"{name}_{i}") for i, is_it in zip(classes, is_fullest, strict=True))

@@ -161,3 +161,18 @@ def test_replicas_serve_no_more_than_there_are(models):
     assert eight["throughput_tokens_per_s"] == pytest.approx(one["throughput_tokens_per_s"])
     busy, spread = ask_all(models, {"concurrency": "64"}, {"concurrency": "64", "data_parallel": "8"})
     assert busy["throughput_tokens_per_s"] < spread["throughput_tokens_per_s"] < 8 * busy["throughput_tokens_per_s"]
+
+
+def test_every_device_counts_for_the_verdict(models):
+    # four cards share 28 layers and the output matrix unevenly: what fits at a length fits at each shorter one
+    lengths = [str(2**n) for n in range(9, 18)]
+    cells = [
+        {"precision": "gguf-q8_0", "gpu_count": "4", "gpu_memory_bytes": str(size * GIB // 8), "max_model_len": length}
+        for size in range(20, 60)
+        for length in lengths
+    ]
+    ranks = {"no": 0, "tight": 1, "fits": 2}
+    verdicts = [ranks[row["verdict"]] for row in ask_all(models, *cells)]
+    for start in range(0, len(verdicts), len(lengths)):
+        along = verdicts[start : start + len(lengths)]
+        assert along == sorted(along, reverse=True)
