@@ -145,19 +145,21 @@ def _one_user(scenario: pl.DataFrame, models: Models, reference: Reference) -> l
 
 
 def _llamacpp(row: Mapping[str, Any], devices: list[dict[str, Any]], reference: Reference) -> Iterator[Line]:
-    """llama.cpp: budget − weights − compute buffer − overhead of the GPU that fills up first = KV cache."""
+    """llama.cpp: budget − weights − compute buffer − overhead of the GPU with the least to spare = KV cache."""
     overhead, budget = row["non_torch_bytes"], row["budget_bytes"]
     compute = devices[0]["compute_bytes"] if devices else None
 
-    def sequences(device: Mapping[str, Any]) -> float:
-        left = budget - device["weights_bytes"] - compute - overhead
-        kv = device["kv_cache_bytes"]
-        return left / kv if kv else (-1.0 if left < 0 else float("inf"))
+    def spare(device: Mapping[str, Any]) -> int:
+        return int(budget - device["weights_bytes"] - compute - overhead - device["kv_cache_bytes"])
 
     is_known = bool(devices) and None not in (budget, compute, overhead, devices[0]["weights_bytes"])
-    fullest: Mapping[str, Any] = min(devices, key=sequences) if is_known else {"device": 0, "weights_bytes": None}
+    fullest: Mapping[str, Any] = min(devices, key=spare) if is_known else {"device": 0, "weights_bytes": None}
     weights = fullest["weights_bytes"]
-    place = f"GPU {fullest['device'] + 1} of {len(devices)}, which fills up first" if len(devices) > 1 else "one GPU"
+    place = (
+        f"GPU {fullest['device'] + 1} of {len(devices)}, which has the least to spare"
+        if len(devices) > 1
+        else "one GPU"
+    )
     parts = (
         ("weights_bytes", "Weights (model buffer)", weights, f"layers of {place}", "footprint"),
         ("compute_buffer_bytes", "Compute buffer", compute, "one micro-batch of one user", ""),
@@ -233,12 +235,18 @@ def _results(row: Mapping[str, Any]) -> Iterator[Line]:
     )  # fmt: skip
     yield Line(
         name="users", label="Users of this context at once", value=row["users"], unit="count",
-        formula=f"{left:,} ÷ {sequence:,}, whole blocks" if is_known else "not known", source="division",
+        formula=_users(row, left, sequence) if is_known else "not known", source="division",
     )  # fmt: skip
     yield Line(
         name="fit_context_tokens", label="Longest context of one user", value=row["fit_context_tokens"], unit="tokens",
         formula="the same sum, solved for the context", source="sum",
     )  # fmt: skip
+
+
+def _users(row: Mapping[str, Any], left: int, sequence: int) -> str:
+    if row["engine_id"] == "llama.cpp" and row["devices"] > 1:
+        return "as many as the GPU that holds the fewest"
+    return f"{left:,} ÷ {sequence:,}, whole blocks"
 
 
 def _speed(row: Mapping[str, Any]) -> Iterator[Line]:
