@@ -1,14 +1,14 @@
 """The mart partitions of a catalog: a group of models at a time, several groups at once, each unless it is there."""
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
-from fitmart.estimator.cost import with_cost
+from fitmart.estimator.cost import KEY, with_cost
 from fitmart.estimator.grid import compute_marts
 from fitmart.estimator.reference import Models, Reference
 from fitmart.estimator.siblings import siblings, with_siblings
@@ -50,7 +50,7 @@ class MartBuilder:
                 computed += is_new
                 for table in MARTS:
                     keys[table].append(key)
-                keys["cost"].append(self.cost(key))
+        keys["cost"] = self.costs(keys["speed"])
         return Partitions(keys, computed, len(groups) - computed)
 
     def _grid_hash(self) -> str:
@@ -75,11 +75,15 @@ class MartBuilder:
             self.store.write(table, key, getattr(marts, table))
         return key, True
 
-    def cost(self, speed_key: str) -> str:
-        """The partition of `cost` that belongs to one of `speed`, computed unless it is there."""
+    def costs(self, speed_keys: Sequence[str]) -> list[str]:
+        """The partitions of `cost` that belong to those of `speed`, computed unless they are there."""
+        with ThreadPoolExecutor(WORKERS) as pool:
+            return list(pool.map(self._cost, speed_keys))
+
+    def _cost(self, speed_key: str) -> str:
         key = partition_key(speed=speed_key, offers=self.offers, code=code_hash(ESTIMATOR))
         if not self.store.has("cost", key):
-            speed = self.store.read("speed", speed_key).collect()
+            speed = self.store.read("speed", speed_key).select(*KEY, "^throughput_tokens_per_s.*$").collect()
             self.store.write("cost", key, with_cost(speed, self.offers, self.reference.gpus))
         return key
 

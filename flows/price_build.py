@@ -53,10 +53,9 @@ def build_prices(data_dir: Path) -> BuildReport | None:
         return BuildReport(None, time.monotonic() - started, 0, groups, len(base.model_ids), rejected)
     marts = MartBuilder(store, reference, without_clocks("best_offer", frames["best_offer"]))
     build_id = build_id_at(built_at)
-    costs = [marts.cost(key) for key in base.speed_keys]
-    manifest = Manifest(build_id, {**base.partitions, "cost": costs})
+    manifest = Manifest(build_id, {**base.partitions, "cost": marts.costs(base.speed_keys)})
     store.save_manifest(manifest)
-    with new_build(data_dir, build_id, base=base.build_id) as con:
+    with new_build(data_dir, build_id, base=base.build_id, renewed=RENEWED) as con:
         renew_tables(con, RENEWED, frames)
         load_frames(con, frames | {"source_run": run_table(data_dir / "landing")})
         load_partitions(con, "cost", store.paths(manifest, "cost"))

@@ -10,7 +10,7 @@ refreshes (flows hold the lock) may call `new_build`, `publish` and `rollback`.
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -47,10 +47,12 @@ def build_ids(data_dir: Path) -> list[str]:
 
 
 @contextmanager
-def new_build(data_dir: Path, build_id: str, *, base: str | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+def new_build(
+    data_dir: Path, build_id: str, *, base: str | None = None, renewed: Collection[str] | None = None
+) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection to fill a new build with; on leaving it is checked, written to disk and named, but not published.
 
-    base: a build to begin with a copy of; none: an empty one.
+    base: a build to begin with a copy of, of which only the tables `renewed` are checked again; none: an empty one.
 
     Raises CheckError where a check fails, CatalogError where the folder cannot be written; both leave nothing behind.
     """
@@ -64,7 +66,7 @@ def new_build(data_dir: Path, build_id: str, *, base: str | None = None) -> Iter
             shutil.copyfile(build_file(data_dir, base), building)
         with open_builder(building) as con:
             yield con
-            must_pass(con)
+            must_pass(con, renewed)
         sync_file(building)
         os.replace(building, final)
         sync_folder(final.parent)
