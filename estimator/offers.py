@@ -93,14 +93,15 @@ def current_offers(offers: pl.DataFrame, sources: pl.DataFrame, built_at: dateti
     offers = conform(offers, OFFER_SCHEMA, stage="offers")
     sources = conform(sources, SOURCE_AGE_SCHEMA, stage="sources")
     known = offers.filter(pl.col("observed_at") <= built_at, pl.col("gpu_id").is_not_null())
-    standing = known.sort(
+    precedence = (
         "offer_id",
         pl.col("origin").replace_strict({o: i for i, o in enumerate(ORIGINS)}, return_dtype=pl.Int64),
-        pl.col("observed_at"),
+        -pl.col("observed_at").to_physical(),
         "usd_per_hour",
         "source_id",
-        descending=[False, False, True, False, False],
-    ).unique("offer_id", keep="first", maintain_order=True)
+    )
+    # The other columns after them, so that the order of the rows never decides; a row without flags comes first.
+    standing = known.sort(*precedence, *OFFER_SCHEMA).unique("offer_id", keep="first", maintain_order=True)
     age = pl.lit(built_at).cast(MOMENT) - pl.col("observed_at")
     aged = standing.join(sources, on="source_id", how="left", validate="m:1").with_columns(
         is_stale=age > pl.duration(hours=pl.col("max_age_hours"))

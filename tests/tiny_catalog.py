@@ -108,7 +108,8 @@ FRAMES: dict[str, pl.DataFrame] = {
     ),
     "gpu": _frame(
         "gpu_id name vendor gpu_architecture memory_bytes memory_basis marketed_memory_gb bandwidth_bytes_per_s "
-        "bf16_flop_per_s tdp_w is_unified_memory max_gpu_count purchase_usd is_released confidence source_id observed_on",
+        "bf16_flop_per_s tdp_w is_unified_memory max_gpu_count purchase_usd is_released confidence source_id "
+        "observed_on",
         ("amd-mi300x", "Instinct MI300X", "AMD", "CDNA3", 205_822_885_888, "measured", 192.0, 5.3e12,
          1.307e15, 750.0, False, 8, None, True, "high", "datasheets", date(2026, 12, 1)),
         ("nvidia-h100-sxm", "H100 SXM", "NVIDIA", "Hopper", 85_520_809_984, "measured", 80.0, 3.35e12,
