@@ -125,6 +125,7 @@ def describe(row: Mapping[str, object]) -> str:
     return f"{row['provider_id']} {row['instance_type'] or row['gpu_name_raw']}: {row['amount']} {row['currency']}/h"
 
 
+@cache  # of one resolver all that it has been asked
 def _resolving(resolver: Resolver) -> Callable[[Offer], tuple[Answer, bool]]:
     known: dict[tuple[str, str | None, float | None], tuple[Answer, bool]] = {}
 
