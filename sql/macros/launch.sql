@@ -1,5 +1,17 @@
 CREATE MACRO launch(model, gpu, gpu_count := 1, context := 8192, users := 1, at_precision := NULL) AS TABLE
 WITH
+-- Asked once each, whatever the plan: the precisions of the model, and what of the GPU fits.
+known AS MATERIALIZED (
+    SELECT p.*
+    FROM model_precision(model) AS p
+),
+
+fits AS MATERIALIZED (
+    SELECT f.*
+    FROM fit AS f
+    WHERE f.model_id = model_key(model) AND f.gpu_id = gpu_key(gpu) AND f.verdict = 'fits'
+),
+
 own AS (
     SELECT
         m.native_precision,
@@ -10,18 +22,18 @@ own AS (
         ) AS bits
     FROM model AS m
     LEFT JOIN precision AS n ON cast(n.precision_id AS VARCHAR) = m.native_precision
-    CROSS JOIN model_precision(model) AS x
+    CROSS JOIN known AS x
     WHERE m.model_id = model_key(model)
     GROUP BY m.native_precision, n.bits_per_weight
 ),
 
 -- What is asked of each engine: the precision named, else the one nearest to how the model is stored.
-asked AS (
+asked AS MATERIALIZED (
     SELECT
         p.engine_id,
         p.precision_id,
         p.bits_per_weight AS bits
-    FROM model_precision(model) AS p
+    FROM known AS p
     CROSS JOIN own
     WHERE
         (
@@ -56,10 +68,9 @@ fitting AS (
         v.kv_bits,
         if(v.kv_bits = 16, f.users, f.users_kv8) AS held_users,
         p.bits_per_weight AS bits
-    FROM fit AS f
-    INNER JOIN model_precision(model) AS p ON f.precision_id = p.precision_id
+    FROM fits AS f
+    INNER JOIN known AS p ON f.precision_id = p.precision_id
     CROSS JOIN (VALUES (16), (8)) AS v (kv_bits)
-    WHERE f.model_id = model_key(model) AND f.gpu_id = gpu_key(gpu) AND f.verdict = 'fits'
 ),
 
 -- How far each is from what is asked: the KV cache's type is the nearest change, then the precision, then more GPUs,

@@ -45,7 +45,7 @@ QUESTIONS = (
     "anatomy('{model}')",
     "annotated_config('{model}')",
     "provenance('{model}')",
-    "fit_detail WHERE model_id = '{model}'",
+    "fit_detail WHERE model_id = '{model}' AND gpu_id = '{gpu}'",
     "model_overview WHERE model_id = '{model}'",
     "gpu_overview WHERE gpu_id = '{gpu}'",
     "source_status",
