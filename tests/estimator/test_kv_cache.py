@@ -2,9 +2,9 @@
 
 import polars as pl
 import pytest
-from estimator.architectures.fixture_configs import anatomy
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from published_configs import anatomy
 
 from fitmart.estimator.anatomy import to_frames
 from fitmart.estimator.kv_cache import (

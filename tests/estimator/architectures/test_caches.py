@@ -4,7 +4,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from estimator.architectures.fixture_configs import anatomy, config
+from published_configs import anatomy, config
 
 from fitmart.estimator.anatomy import Anatomy, to_frames
 from fitmart.estimator.architectures import parse_config

@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from estimator.architectures.fixture_configs import CONFIGS, config
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from published_configs import CONFIGS, config
 
 from fitmart.estimator.anatomy import AnatomyError, to_frames
 from fitmart.estimator.architectures import parse_config

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from estimator.architectures.fixture_configs import CONFIGS, config
+from published_configs import CONFIGS, config
 
 from fitmart.estimator.architectures import fields_read, parse_config
 from fitmart.estimator.architectures.annotate import annotate, explain

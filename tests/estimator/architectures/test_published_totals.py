@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from estimator.architectures.fixture_configs import CONFIGS, anatomy
+from published_configs import CONFIGS, anatomy
 
 from fitmart.estimator.anatomy import count_params
 from fitmart.estimator.architectures import parse_config

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from estimator.architectures.fixture_configs import config
+from published_configs import config
 
 from fitmart.estimator.anatomy import Anatomy, AnatomyError
 from fitmart.estimator.architectures import parse_config

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from estimator.architectures.fixture_configs import anatomy, config
+from published_configs import anatomy, config
 
 from fitmart.estimator.anatomy import Anatomy, Tensor, count_params
 from fitmart.estimator.architectures import parse_config

@@ -8,7 +8,7 @@ from typing import Any
 from fitmart.estimator.anatomy import Anatomy
 from fitmart.estimator.architectures import parse_config
 
-_FILE = Path(__file__).with_name("configs.jsonl")
+_FILE = Path(__file__).with_suffix(".jsonl")
 CONFIGS: dict[str, dict[str, Any]] = {
     row["model_id"]: row["config"] for row in map(json.loads, _FILE.read_text(encoding="utf-8").splitlines())
 }
