@@ -67,12 +67,13 @@ ORIGINS = ["direct", "aggregator", "seed"]  # the first there is stands for an o
 WINDOW_DAYS = 90
 RENTABLE = ("vm", "bare_metal")  # a managed twin of a machine is another product
 NOT_BELOW = "spot_not_below_on_demand"
+MISLABELLED = "tier_mislabelled"
 # Doubts that keep a row out of "cheapest"; it stays in the table.
 DOUBTS = (
     NOT_BELOW,
     "price_outlier",
     "spot_suspiciously_low",
-    "tier_mislabelled",
+    MISLABELLED,
     "average",
     "estimated",
     "fixture_invented",
@@ -88,7 +89,8 @@ def current_offers(offers: pl.DataFrame, sources: pl.DataFrame, built_at: dateti
 
     Of an offer stands the direct source before an aggregator before a seed, then the newest, then the cheapest; nothing
     observed after `built_at` counts. `sources`: SOURCE_AGE_SCHEMA; `is_stale` = older than max_age_hours at `built_at`,
-    null where the source has none. A spot price not below the on-demand price of the same thing is flagged.
+    null where the source has none. A spot price not below the on-demand price of the same thing is flagged, and a
+    reservation dearer than a shorter one.
     """
     offers = conform(offers, OFFER_SCHEMA, stage="offers")
     sources = conform(sources, SOURCE_AGE_SCHEMA, stage="sources")
@@ -106,7 +108,8 @@ def current_offers(offers: pl.DataFrame, sources: pl.DataFrame, built_at: dateti
     aged = standing.join(sources, on="source_id", how="left", validate="m:1").with_columns(
         is_stale=age > pl.duration(hours=pl.col("max_age_hours"))
     )
-    return conform(_flag_dear_spot(aged).sort("offer_id"), CURRENT_SCHEMA, stage="current offers")
+    flagged = _flag_dear_terms(_flag_dear_spot(aged))
+    return conform(flagged.sort("offer_id"), CURRENT_SCHEMA, stage="current offers")
 
 
 def _flag_dear_spot(offers: pl.DataFrame) -> pl.DataFrame:
@@ -116,13 +119,31 @@ def _flag_dear_spot(offers: pl.DataFrame) -> pl.DataFrame:
         .agg(on_demand_usd=pl.col("usd_per_hour").min())
     )
     is_dear = (pl.col("commitment") == "spot") & (pl.col("usd_per_hour") >= pl.col("on_demand_usd"))
-    flags = pl.col("quality_flags")
-    has_flag = flags.fill_null("").str.split("|").list.contains(NOT_BELOW)
-    return offers.join(on_demand, on=SAME_THING, how="left", nulls_equal=True, validate="m:1").with_columns(
-        quality_flags=pl.when(is_dear.fill_null(False) & ~has_flag)
-        .then(pl.concat_str([flags, pl.lit(NOT_BELOW)], separator="|", ignore_nulls=True))
-        .otherwise(flags)
+    joined = offers.join(on_demand, on=SAME_THING, how="left", nulls_equal=True, validate="m:1")
+    return joined.with_columns(quality_flags=_with_flag(is_dear, NOT_BELOW))
+
+
+def _flag_dear_terms(offers: pl.DataFrame) -> pl.DataFrame:
+    """Who binds himself for longer pays no more: a dearer longer term is another product under a wrong label."""
+    months = pl.col("commit_term").str.extract(r"^(\d+)mo$").cast(pl.Int64)
+    terms = offers.filter(pl.col("commitment") == "reserved").select(
+        "offer_id", *SAME_THING, "usd_per_hour", months=months
     )
+    dear = (
+        terms.join(terms, on=SAME_THING, how="inner", nulls_equal=True, suffix="_shorter")
+        .filter(pl.col("months_shorter") < pl.col("months"), pl.col("usd_per_hour_shorter") < pl.col("usd_per_hour"))
+        .select("offer_id")
+        .unique()
+    )
+    return offers.with_columns(quality_flags=_with_flag(pl.col("offer_id").is_in(dear["offer_id"]), MISLABELLED))
+
+
+def _with_flag(is_so: pl.Expr, flag: str) -> pl.Expr:
+    """`quality_flags` with that flag where `is_so`, once."""
+    flags = pl.col("quality_flags")
+    has_flag = flags.fill_null("").str.split("|").list.contains(flag)
+    more = pl.concat_str([flags, pl.lit(flag)], separator="|", ignore_nulls=True)
+    return pl.when(is_so.fill_null(False) & ~has_flag).then(more).otherwise(flags)
 
 
 def best_offer(

@@ -124,6 +124,26 @@ def test_the_flag_is_added_once_and_beside_others():
     ]
 
 
+@pytest.mark.parametrize(
+    ("terms", "flagged"),
+    [
+        ({"6mo": 2.86, "36mo": 3.09}, ["36mo"]),  # RunPod's list of 2026-06-15
+        ({"12mo": 2.86, "36mo": 2.86}, []),
+        ({"6mo": 2.0, "12mo": 1.8, "36mo": 1.9}, ["36mo"]),
+        ({"12mo": 2.0, None: 3.0}, []),
+        ({"36mo": 2.0}, []),
+    ],
+)
+def test_a_longer_term_that_costs_more_is_mislabelled(terms, flagged):
+    rows = [
+        offer(str(term), usd, instance_type="m", commitment="reserved", commit_term=term) for term, usd in terms.items()
+    ]
+    got = current(*rows).filter(pl.col("quality_flags") == "tier_mislabelled")
+    assert sorted(got["commit_term"]) == flagged
+    other = [row | {"instance_type": row["offer_id"]} for row in rows]
+    assert current(*other)["quality_flags"].is_null().all()
+
+
 def test_a_per_gpu_price_serves_its_range_at_n_times_the_price():
     """dstack#1890: 8 × A4000 shown at 1.28 and billed 10.24."""
     got = best(offer(usd=1.28, price_scope="per_gpu", min_gpu_count=1, max_gpu_count=8), counts=(1, 2, 4, 8, 16))
