@@ -32,6 +32,10 @@ QUERIES = {
         WHERE status = 'failed' OR (is_stale AND served_rows > 0)
         ORDER BY status, source_id
     """,
+    "quarantined": """
+        SELECT source_id, raw_text AS document, reason FROM rejected WHERE starts_with(reason, 'quarantined: ')
+        ORDER BY source_id, document
+    """,
 }
 
 
@@ -39,7 +43,8 @@ QUERIES = {
 class Diff:
     """cheaper: GPU × count × commitment now offered below the cheapest of then. price_changes: offers by kind.
 
-    new_models: first seen since then. stale_sources: failed when last asked, or older than they may be.
+    new_models: first seen since then. stale_sources: failed when last asked, or older than they may be. quarantined:
+    documents that have shrunk so much that the last good ones stay in use (flows/gates.py).
     """
 
     since: datetime
@@ -48,10 +53,11 @@ class Diff:
     price_changes: list[Row]
     new_models: list[Row]
     stale_sources: list[Row]
+    quarantined: list[Row]
 
     def is_empty(self) -> bool:
         """Whether there is nothing to tell."""
-        return not (self.cheaper or self.price_changes or self.new_models or self.stale_sources)
+        return not any(getattr(self, name) for name in QUERIES)
 
     def to_dict(self) -> Row:
         """Plain values, for JSON."""
@@ -80,6 +86,7 @@ def to_lines(changes: Diff, *, most: int = 20) -> list[str]:
         ("Cheaper", [_cheaper(row) for row in changes.cheaper]),
         ("New models", [str(row["model_id"]) for row in changes.new_models]),
         ("Stale or failed sources", [_stale(row) for row in changes.stale_sources]),
+        ("Quarantined", [f"{row['source_id']} {row['document']}: {row['reason']}" for row in changes.quarantined]),
     )
     for title, told in sections:
         lines.append(f"{title}: {len(told) or 'none'}")

@@ -17,12 +17,19 @@ MODELS = pl.DataFrame(
 ).with_columns(source_id=pl.lit("huggingface"))
 
 
+REJECTED = pl.DataFrame(
+    [("lambda", "aws/vms.csv", "quarantined: 3 records after 90 of 2026-11-27 06:00, which stay in use")],
+    schema=["source_id", "raw_text", "reason"],
+    orient="row",
+)
+
+
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory):
     folder = tmp_path_factory.mktemp("data")
     build_id = "20261201T120000000Z"
     with publish.new_build(folder, build_id) as con:
-        tiny_catalog.fill(con, build_id=build_id, model_history=MODELS)
+        tiny_catalog.fill(con, build_id=build_id, model_history=MODELS, rejected=REJECTED)
     publish.publish(folder, build_id)
     return folder
 
@@ -53,6 +60,7 @@ def test_in_words(data_dir):
     assert "  1 × nvidia-h100-sxm, on_demand: 2.79 USD/h (lambda) instead of 2.99 (lambda), -7%" in lines
     assert "New models: 1" in lines
     assert any(line.startswith("  lambda: failed, newest row 3 days old (HTTP 503)") for line in lines)
+    assert "  lambda aws/vms.csv: quarantined: 3 records after 90 of 2026-11-27 06:00, which stay in use" in lines
     assert len(to_lines(diff(data_dir, date(2026, 1, 1)), most=0)) < len(lines)
 
 
