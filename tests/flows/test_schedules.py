@@ -48,7 +48,7 @@ class Api:
         ]
 
 
-def wait_for(what, seconds=90):
+def wait_for(what, seconds=240):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         try:
