@@ -15,10 +15,9 @@ from fitmart.estimator.reference import Models
 from fitmart.flows.estimates import anatomy_of
 from fitmart.flows.landing import list_versions, read_all
 from fitmart.flows.landing_files import version_of
-from fitmart.flows.observations import parser_hash
+from fitmart.flows.observations import parser_hash, read_frame, write_frame
 from fitmart.flows.sources.contract import Landed, ModelRecord
 from fitmart.flows.sources.models import bundled, hub
-from fitmart.warehouse.files import replacing
 from fitmart.warehouse.marts import code_hash, partition_key
 
 ESTIMATOR = Path(__file__).resolve().parent.parent / "estimator"
@@ -90,9 +89,8 @@ Said = tuple[str | None, int | None, int | None, int | None]
 def _read_old(landing_dir: Path, cache_dir: Path, versions: Iterable[Landed]) -> dict[str, Said]:
     """payload_sha256 -> what the document said, read now unless it has been."""
     path = cache_dir / "model" / f"{partition_key(estimator=code_hash(ESTIMATOR), parser=parser_hash(hub))}.parquet"
-    known: dict[str, Said] = {}
-    if path.exists():
-        known = {sha: rest for sha, *rest in pl.read_parquet(path, memory_map=False).iter_rows()}  # type: ignore[misc]
+    kept = read_frame(path)
+    known: dict[str, Said] = {} if kept is None else {sha: rest for sha, *rest in kept.iter_rows()}  # type: ignore[misc]
     missing = [v for v in versions if v.payload_sha256 not in known]
     if not missing:
         return known
@@ -105,8 +103,7 @@ def _read_old(landing_dir: Path, cache_dir: Path, versions: Iterable[Landed]) ->
     frame = pl.DataFrame(rows, schema={"payload_sha256": pl.String, **_SAID}, orient="row")
     for other in path.parent.glob("*.parquet"):
         other.unlink()
-    with replacing(path) as temporary:
-        frame.write_parquet(temporary, compression="zstd")
+    write_frame(path, frame)
     return known
 
 

@@ -22,6 +22,7 @@ from fitmart.flows.landing import read_all
 from fitmart.flows.landing_files import version_of
 from fitmart.flows.records import Offer, Sifted, TokenPrice
 from fitmart.flows.sources.contract import Landed
+from fitmart.warehouse.errors import StorageError, one_line
 from fitmart.warehouse.files import remove_leftovers, replacing
 
 RECORDS: dict[str, type[BaseModel]] = {"prices": Offer, "tokens": TokenPrice}
@@ -63,31 +64,31 @@ class Observations:
             return
         for payload in read_all(self._landing_dir, self._module.SOURCE_ID, only=missing, faults=self.faults):
             sifted = self._module.parse(payload.content, _midnight(payload.landed), payload.landed.name)
-            _write(self._payload_path(payload.landed), _to_frame(sifted, self._kind), level=1)
+            write_frame(self._payload_path(payload.landed), _to_frame(sifted, self._kind), level=1)
 
     def records(self, landed: Landed) -> pl.DataFrame:
         """What the parser made of one document: columns of the kind, and of what it rejected raw_text and reason."""
         path = self._payload_path(landed)
         self._used.add(path)
-        found = _read(path)
+        found = read_frame(path)
         if found is None:
             path.unlink(missing_ok=True)
             self.parse([landed])
-            found = _read(path)
+            found = read_frame(path)
         return found if found is not None else _to_frame(Sifted([], []), self._kind)
 
     def counts(self, versions: Sequence[Landed]) -> list[int | None]:
         """How many good records each document holds; None where it could not be read."""
         path = self._path("count")
         self._used.add(path)
-        known: dict[str, int] = dict(found.iter_rows()) if (found := _read(path)) is not None else {}
+        known: dict[str, int] = dict(found.iter_rows()) if (found := read_frame(path)) is not None else {}
         keys = [self._payload_path(v).stem for v in versions]
         new = [v for v, key in zip(versions, keys, strict=True) if key not in known]
         self.parse(new)
         counted = {self._payload_path(v).stem: self.records(v)["reason"].null_count() for v in new if self._is_there(v)}
         if counted:
             rows = list((known | counted).items())
-            _write(path, pl.DataFrame(rows, schema={"key": pl.String, "records": pl.Int64}, orient="row"))
+            write_frame(path, pl.DataFrame(rows, schema={"key": pl.String, "records": pl.Int64}, orient="row"))
         return [(known | counted).get(key) for key in keys]
 
     def _is_there(self, landed: Landed) -> bool:
@@ -97,10 +98,10 @@ class Observations:
         """The spans of a run of versions, made unless they are there."""
         path = self._span_path(versions)
         self._used.add(path)
-        found = _read(path)
+        found = read_frame(path)
         if found is None:
             found = make()
-            _write(path, found)
+            write_frame(path, found)
         return found
 
     def keep(self, landed: Iterable[Landed]) -> None:
@@ -192,12 +193,17 @@ def _to_frame(sifted: Sifted[Any], kind: str) -> pl.DataFrame:
     return pl.concat([good, bad], how="diagonal")
 
 
-def _write(path: Path, frame: pl.DataFrame, *, level: int = 9) -> None:
+def write_frame(path: Path, frame: pl.DataFrame, *, level: int = 9) -> None:
+    """Put a frame into the cache. StorageError where the disk is full or fails."""
     with replacing(path) as temporary:
-        frame.write_parquet(temporary, compression="zstd", compression_level=level)
+        try:
+            frame.write_parquet(temporary, compression="zstd", compression_level=level)
+        except pl.exceptions.ComputeError as error:
+            raise StorageError(f"cannot write {path}: {one_line(error)}") from None
 
 
-def _read(path: Path) -> pl.DataFrame | None:
+def read_frame(path: Path) -> pl.DataFrame | None:
+    """A frame of the cache; None where it is not there, or damaged."""
     try:
         return pl.read_parquet(path, memory_map=False)
     except (OSError, pl.exceptions.PolarsError):
