@@ -18,6 +18,7 @@ from typing import Any, get_args
 import polars as pl
 from pydantic import BaseModel
 
+from fitmart.estimator.frames import schema
 from fitmart.flows.landing import read_all
 from fitmart.flows.landing_files import version_of
 from fitmart.flows.records import Offer, Sifted, TokenPrice
@@ -28,6 +29,7 @@ from fitmart.warehouse.files import remove_leftovers, replacing
 RECORDS: dict[str, type[BaseModel]] = {"prices": Offer, "tokens": TokenPrice}
 ROOT = Path(__file__).resolve().parent.parent
 KINDS = ("payload", "span", "count")
+_COUNT_SCHEMA = schema(key=pl.String, records=pl.Int64)
 _IMPORT = re.compile(r"^from (fitmart[\w.]*) import (\([^)]*\)|[^\n(]+)", re.MULTILINE)  # not those for type checkers
 
 
@@ -56,6 +58,7 @@ class Observations:
         self._root, self._kind, self._module, self._landing_dir, self._used = root, kind, module, landing_dir, used
         self._code = parser_hash(module)
         self.faults: list[str] = []  # a line for each file that could not be read
+        self._counted: dict[str, int] = {}  # good records of what has been parsed now
 
     def parse(self, landed: Iterable[Landed]) -> None:
         """Have all these documents in the cache."""
@@ -64,7 +67,9 @@ class Observations:
             return
         for payload in read_all(self._landing_dir, self._module.SOURCE_ID, only=missing, faults=self.faults):
             sifted = self._module.parse(payload.content, _midnight(payload.landed), payload.landed.name)
-            write_frame(self._payload_path(payload.landed), _to_frame(sifted, self._kind), level=1)
+            path = self._payload_path(payload.landed)
+            write_frame(path, _to_frame(sifted, self._kind), level=1)
+            self._counted[path.stem] = len(sifted.good)
 
     def records(self, landed: Landed) -> pl.DataFrame:
         """What the parser made of one document: columns of the kind, and of what it rejected raw_text and reason."""
@@ -85,14 +90,13 @@ class Observations:
         keys = [self._payload_path(v).stem for v in versions]
         new = [v for v, key in zip(versions, keys, strict=True) if key not in known]
         self.parse(new)
-        counted = {self._payload_path(v).stem: self.records(v)["reason"].null_count() for v in new if self._is_there(v)}
-        if counted:
-            rows = list((known | counted).items())
-            write_frame(path, pl.DataFrame(rows, schema={"key": pl.String, "records": pl.Int64}, orient="row"))
-        return [(known | counted).get(key) for key in keys]
-
-    def _is_there(self, landed: Landed) -> bool:
-        return self._payload_path(landed).exists()
+        for version, key in zip(versions, keys, strict=True):
+            if key not in known and key not in self._counted and self._payload_path(version).exists():
+                self._counted[key] = self.records(version)["reason"].null_count()
+        if self._counted.keys() - known.keys():
+            known |= self._counted
+            write_frame(path, pl.DataFrame(list(known.items()), schema=_COUNT_SCHEMA, orient="row"))
+        return [known.get(key) for key in keys]
 
     def spans(self, versions: list[Landed], make: Callable[[], pl.DataFrame]) -> pl.DataFrame:
         """The spans of a run of versions, made unless they are there."""
