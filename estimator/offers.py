@@ -135,7 +135,9 @@ def _flag_dear_terms(offers: pl.DataFrame) -> pl.DataFrame:
         .select("offer_id")
         .unique()
     )
-    return offers.with_columns(quality_flags=_with_flag(pl.col("offer_id").is_in(dear["offer_id"]), MISLABELLED))
+    return offers.with_columns(
+        quality_flags=_with_flag(pl.col("offer_id").is_in(dear["offer_id"].implode()), MISLABELLED)
+    )
 
 
 def _with_flag(is_so: pl.Expr, flag: str) -> pl.Expr:
