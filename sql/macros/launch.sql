@@ -12,6 +12,24 @@ fits AS MATERIALIZED (
     WHERE f.model_id = model_key(model) AND f.gpu_id = gpu_key(gpu) AND f.verdict = 'fits'
 ),
 
+engines AS MATERIALIZED (
+    SELECT DISTINCT c.engine_id
+    FROM capacity AS c
+    WHERE c.model_id = model_key(model) AND c.gpu_id = gpu_key(gpu)
+),
+
+one AS MATERIALIZED (
+    SELECT
+        g.vendor,
+        g.device_count,
+        m.max_context_tokens,
+        m.extended_context_tokens,
+        cast(m.model_id AS VARCHAR) AS name_of_model
+    FROM model AS m
+    CROSS JOIN gpu AS g
+    WHERE m.model_id = model_key(model) AND g.gpu_id = gpu_key(gpu)
+),
+
 own AS (
     SELECT
         m.native_precision,
@@ -34,18 +52,12 @@ asked AS MATERIALIZED (
         p.precision_id,
         p.bits_per_weight AS bits
     FROM known AS p
+    INNER JOIN engines AS e ON p.engine_id = e.engine_id
     CROSS JOIN own
     WHERE
-        (
-            at_precision IS NULL
-            OR p.precision_id = lower(at_precision)
-            OR (p.precision_id = 'native' AND own.native_precision = lower(at_precision))
-        )
-        AND p.engine_id IN (
-            SELECT c.engine_id
-            FROM capacity AS c
-            WHERE c.model_id = model_key(model) AND c.gpu_id = gpu_key(gpu)
-        )
+        at_precision IS NULL
+        OR p.precision_id = lower(at_precision)
+        OR (p.precision_id = 'native' AND own.native_precision = lower(at_precision))
     QUALIFY
         row_number() OVER (
             PARTITION BY p.engine_id
@@ -130,7 +142,7 @@ refused AS (
             ELSE 'not known whether the engine runs it, or how much memory there is'
         END AS reason
     FROM asked AS a
-    CROSS JOIN gpu AS g
+    CROSS JOIN one AS g
     LEFT JOIN fit AS f
         ON a.engine_id = f.engine_id
         AND a.precision_id = f.precision_id
@@ -144,7 +156,6 @@ refused AS (
         AND c.model_id = model_key(model)
         AND c.gpu_id = gpu_key(gpu)
         AND c.gpu_count = gpu_count
-    WHERE g.gpu_id = gpu_key(gpu)
 ),
 
 -- The words of the templates.
@@ -168,7 +179,7 @@ given AS (
             if(n.users_given < users, 'users ' || users || ' → ' || n.users_given, NULL),
             if(n.context_given < context, 'context ' || context || ' → ' || n.context_given, NULL)
         ) AS changed,
-        g.vendor,
+        m.vendor,
         e.version,
         m.max_context_tokens,
         m.extended_context_tokens,
@@ -177,7 +188,7 @@ given AS (
             FROM config_field AS c
             WHERE c.model_id = model_key(model) AND c.field IN ('rope_theta', 'text_config.rope_theta')
         ) AS rope_theta,
-        cast(model_key(model) AS VARCHAR) AS name_of_model,
+        m.name_of_model,
         (
             SELECT any_value(d.value)
             FROM engine_default AS d
@@ -187,22 +198,21 @@ given AS (
         -- The model's own repository where its weights are as stored, else one that holds it at that precision.
         if(
             n.precision_id IN ('native', 'bf16', 'fp16', 'fp32'),
-            cast(model_key(model) AS VARCHAR),
+            m.name_of_model,
             (
                 SELECT min(cast(x.model_id AS VARCHAR))
                 FROM model AS x
                 WHERE
                     x.native_precision = cast(n.precision_id AS VARCHAR)
                     AND (
-                        x.base_model = cast(model_key(model) AS VARCHAR)
-                        OR starts_with(lower(x.model_id), lower(cast(model_key(model) AS VARCHAR)) || '-')
+                        x.base_model = m.name_of_model
+                        OR starts_with(lower(x.model_id), lower(m.name_of_model) || '-')
                     )
             )
         ) AS repository
     FROM asked AS a
     INNER JOIN refused AS r ON a.engine_id = r.engine_id
-    INNER JOIN gpu AS g ON g.gpu_id = gpu_key(gpu)
-    INNER JOIN model AS m ON m.model_id = model_key(model)
+    CROSS JOIN one AS m
     LEFT JOIN engine AS e ON a.engine_id = e.engine_id
     LEFT JOIN near AS n ON a.engine_id = n.engine_id
 ),
