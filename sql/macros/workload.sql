@@ -13,6 +13,11 @@ CREATE MACRO workload(
     max_age_days := 90
 ) AS TABLE
 WITH
+known AS MATERIALIZED (
+    SELECT p.*
+    FROM model_precision(model) AS p
+),
+
 -- What is not said of a request: three quarters of the context are prompt, the rest is the answer.
 asked AS (
     SELECT
@@ -70,7 +75,7 @@ offered AS (
 
 -- The context of the grid that holds each user, and the shortest whose request (three quarters prompt) is no smaller
 -- than the one asked for: the terms of its speed are nearest.
-placed AS (
+placed AS MATERIALIZED (
     SELECT
         q.prompt,
         q.answer,
@@ -107,9 +112,9 @@ held AS (
         d.answer,
         d.speed_context
     FROM fit AS f
-    CROSS JOIN placed AS d
+    INNER JOIN placed AS d ON f.context_tokens = d.fit_context
     INNER JOIN gpu AS g ON f.gpu_id = g.gpu_id
-    INNER JOIN model_precision(model) AS p ON f.precision_id = p.precision_id
+    INNER JOIN known AS p ON f.precision_id = p.precision_id
     LEFT JOIN capacity AS a
         ON f.precision_id = a.precision_id
         AND f.engine_id = a.engine_id
@@ -118,13 +123,12 @@ held AS (
         AND a.model_id = model_key(model)
     WHERE
         f.model_id = model_key(model)
-        AND f.context_tokens = d.fit_context
         AND (gpu IS NULL OR f.gpu_id = gpu_key(gpu))
         AND g.is_released
 ),
 
 -- The terms of a decode step and of a prompt, put together for this many users and tokens.
-step AS (
+step AS MATERIALIZED (
     SELECT
         h.*,
         s.decode_tokens_per_s,
@@ -185,7 +189,7 @@ priced AS (
     LEFT JOIN offered AS o ON v.gpu_id = o.gpu_id AND v.gpu_count = o.gpu_count
 ),
 
-judged AS (
+judged AS MATERIALIZED (
     SELECT
         r.*,
         if(requests_per_day IS NULL, 0.4, least(requests_per_day / r.most_requests, 1)) AS utilisation_share,
