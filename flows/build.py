@@ -16,6 +16,7 @@ from fitmart.estimator.frames import schema
 from fitmart.flows.catalog import Catalog, read_catalog
 from fitmart.flows.landing import to_moment
 from fitmart.flows.marts import ESTIMATOR, MARTS, MartBuilder, Progress, footprints_with_siblings
+from fitmart.flows.moments import utc_without_zone
 from fitmart.flows.price_tables import without_clocks
 from fitmart.flows.runs import read_runs
 from fitmart.warehouse.load import create_schema, create_views, inputs_hash, load_frames, load_partitions, write_build
@@ -122,5 +123,5 @@ def run_table(landing_dir: Path) -> pl.DataFrame:
     """`source_run`: what every source did, newest last."""
     rows = [asdict(run) | {"reason": run.reason or None} for run in read_runs(landing_dir)]
     for row in rows:
-        row |= {name: row[name].astimezone(UTC).replace(tzinfo=None) for name in ("started_at", "ended_at")}
+        row |= {name: utc_without_zone(row[name]) for name in ("started_at", "ended_at")}
     return pl.DataFrame(rows, schema=_RUN_SCHEMA)

@@ -5,7 +5,7 @@ Parsing runs at build, from landing, so that a mended parser or a new alias mend
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from fitmart.flows.estimates import anatomy_of
 from fitmart.flows.model_checks import check_models
 from fitmart.flows.model_history import model_history
 from fitmart.flows.models import read_models
+from fitmart.flows.moments import utc_without_zone
 from fitmart.flows.price_tables import CACHE, read_price_tables, rejected_frame
 from fitmart.flows.sources.contract import ModelRecord, Rejected
 from fitmart.flows.stored_files import stored_files
@@ -122,7 +123,7 @@ def _metadata(record: ModelRecord) -> dict[str, Any]:
         "released_on": date.fromisoformat(str(released)) if released else None,
         "base_model": known.get("base_model"),
         "source_id": record.source_id,
-        "observed_at": record.observed_at.astimezone(UTC).replace(tzinfo=None),
+        "observed_at": utc_without_zone(record.observed_at),
     }
 
 

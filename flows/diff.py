@@ -2,12 +2,13 @@
 
 from contextlib import closing
 from dataclasses import asdict, dataclass
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
+from fitmart.flows.moments import utc_without_zone
 from fitmart.warehouse.connection import connect
 from fitmart.warehouse.errors import CatalogError, one_line
 
@@ -67,7 +68,7 @@ class Diff:
 def diff(data_dir: Path, since: date | datetime) -> Diff:
     """Compare the published catalog with what it knew at `since` (UTC; a day: its beginning). CatalogError."""
     moment = since if isinstance(since, datetime) else datetime.combine(since, datetime.min.time())
-    moment = moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
+    moment = utc_without_zone(moment) if moment.tzinfo else moment
     with closing(connect(data_dir)) as con:
         try:
             built_at = con.execute("SELECT built_at FROM build").fetchall()[0][0]

@@ -16,6 +16,7 @@ import polars as pl
 from fitmart.estimator.history import SPAN_SCHEMA, chain_spans, observed_spans
 from fitmart.flows.gates import pass_versions
 from fitmart.flows.landing import list_versions, to_moment
+from fitmart.flows.moments import utc_without_zone
 from fitmart.flows.observations import Observations, columns
 from fitmart.flows.records import Offer, TokenPrice
 from fitmart.flows.runs import last_seen, read_runs
@@ -122,7 +123,7 @@ def _read_source(
         seen = pl.lit(seen_at.astimezone(UTC)).cast(pl.Datetime("us", "UTC")).alias("observed_at")
         current.append(records.filter(~is_bad).select(*columns(kind).names(), seen))
         stood = _spans(cache, passed.versions, kind)
-        last = pl.lit(seen_at.astimezone(UTC).replace(tzinfo=None)).cast(pl.Datetime("us"))
+        last = pl.lit(utc_without_zone(seen_at)).cast(pl.Datetime("us"))
         last_seen_at = pl.when(pl.col("valid_to").is_null()).then(pl.max_horizontal("last_seen_at", last))
         spans.append(
             stood.with_columns(last_seen_at=last_seen_at.otherwise("last_seen_at"), name=pl.lit(name)).select(
@@ -153,11 +154,13 @@ def _spans(
     def make() -> pl.DataFrame:
         if len(parts) > 1:
             return chain_spans(
-                [_spans(cache, part, kind, shorter) for part in parts], [_naive(p[0]) for p in parts], key
+                [_spans(cache, part, kind, shorter) for part in parts],
+                [utc_without_zone(p[0].observed_at) for p in parts],
+                key,
             )
         cache.parse(versions)
         rows = pl.concat(_rows(cache, version, kind) for version in versions)
-        return observed_spans(rows, [_naive(v) for v in versions], key)
+        return observed_spans(rows, [utc_without_zone(v.observed_at) for v in versions], key)
 
     key = span_key(kind)
     _keep(cache, versions, stretches)
@@ -189,15 +192,13 @@ def _rows(cache: Observations, version: Landed, kind: str) -> pl.DataFrame:
     prices = PRICES[kind]
     same = [name for name in span_key(kind) if name not in prices]
     rows = cache.records(version).filter(pl.col("reason").is_null()).sort(prices, nulls_last=True)
-    return rows.unique(same, keep="first", maintain_order=True).select(*span_key(kind), seen_at=pl.lit(_naive(version)))
+    return rows.unique(same, keep="first", maintain_order=True).select(
+        *span_key(kind), seen_at=pl.lit(utc_without_zone(version.observed_at))
+    )
 
 
 def _stretch(version: Landed, form: str) -> str:
     return version.observed_at.astimezone(UTC).strftime(form)
-
-
-def _naive(version: Landed) -> datetime:
-    return version.observed_at.astimezone(UTC).replace(tzinfo=None)
 
 
 def _no_rows(kind: str) -> pl.DataFrame:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fitmart.estimator.errors import FitmartError
+from fitmart.flows.moments import utc_without_zone
 from fitmart.flows.sources.contract import Landed, LandedPayload
 from fitmart.warehouse.files import replacing
 
@@ -91,7 +92,7 @@ def _to_table(payloads: Sequence[LandedPayload]) -> pa.Table:
         "source_id": [r.source_id for r in rows],
         "name": [r.name for r in rows],
         "url": [r.url for r in rows],
-        "observed_at": [r.observed_at.astimezone(UTC).replace(tzinfo=None) for r in rows],
+        "observed_at": [utc_without_zone(r.observed_at) for r in rows],
         "payload_sha256": [r.payload_sha256 for r in rows],
         "size_bytes": [r.size_bytes for r in rows],
         "payload": [p.content for p in payloads],

@@ -13,6 +13,7 @@ import polars as pl
 
 from fitmart.estimator.frames import schema
 from fitmart.flows.landing_files import LandingError, read_keys
+from fitmart.flows.moments import utc_without_zone
 from fitmart.flows.sources.contract import Landed
 from fitmart.warehouse.files import remove_leftovers, replacing
 
@@ -99,7 +100,7 @@ def to_rows(landed: list[Landed], file: Path) -> pl.DataFrame:
         for name in SCHEMA
         if name not in ("observed_at", "file", "file_bytes")
     }
-    observed = [row.observed_at.astimezone(UTC).replace(tzinfo=None) for row in landed]
+    observed = [utc_without_zone(row.observed_at) for row in landed]
     rest = {"observed_at": observed, "file": [file.name] * len(landed), "file_bytes": [size] * len(landed)}
     return pl.DataFrame(columns | rest, schema=SCHEMA)
 
@@ -114,7 +115,7 @@ def until(rows: pl.DataFrame, as_of: datetime | None) -> pl.DataFrame:
     """The versions seen up to `as_of` (UTC; None: all)."""
     if as_of is None:
         return rows
-    return rows.filter(pl.col("observed_at") <= as_of.astimezone(UTC).replace(tzinfo=None))
+    return rows.filter(pl.col("observed_at") <= utc_without_zone(as_of))
 
 
 def newest(rows: pl.DataFrame) -> pl.DataFrame:

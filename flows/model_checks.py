@@ -1,7 +1,6 @@
 """`model_check`: for models whose headers were read, what config and headers say of the same figures."""
 
 from collections.abc import Iterable
-from datetime import UTC
 
 import polars as pl
 
@@ -11,6 +10,7 @@ from fitmart.estimator.architectures.headers import anatomy_from_headers
 from fitmart.estimator.architectures.headers_records import HeaderError
 from fitmart.estimator.frames import schema
 from fitmart.estimator.model_check import MODEL_CHECK_SCHEMA, model_check, unread_headers
+from fitmart.flows.moments import utc_without_zone
 from fitmart.flows.sources.contract import ModelRecord
 
 _SCHEMA = schema(**MODEL_CHECK_SCHEMA, source_id=pl.String, observed_at=pl.Datetime("us"))
@@ -21,9 +21,7 @@ def check_models(records: Iterable[ModelRecord], anatomies: Iterable[Anatomy]) -
     frames = [
         _check(record, anatomy).with_columns(
             pl.lit(record.source_id).alias("source_id"),
-            pl.lit(record.observed_at.astimezone(UTC).replace(tzinfo=None), dtype=_SCHEMA["observed_at"]).alias(
-                "observed_at"
-            ),
+            pl.lit(utc_without_zone(record.observed_at), dtype=_SCHEMA["observed_at"]).alias("observed_at"),
         )
         for record, anatomy in zip(records, anatomies, strict=True)
         if record.headers

@@ -4,7 +4,7 @@ An old revision is read once; what it said is kept in `observations/model/`, by 
 """
 
 from collections.abc import Iterable
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from pathlib import Path
 
 import polars as pl
@@ -15,6 +15,7 @@ from fitmart.estimator.reference import Models
 from fitmart.flows.estimates import anatomy_of
 from fitmart.flows.landing import list_versions, read_all
 from fitmart.flows.landing_files import version_of
+from fitmart.flows.moments import utc_without_zone
 from fitmart.flows.observations import parser_hash, read_frame, write_frame
 from fitmart.flows.sources.contract import Landed, ModelRecord
 from fitmart.flows.sources.models import bundled, hub
@@ -57,7 +58,7 @@ def model_history(
         if record.model_id in wanted
     ]
     seen = pl.DataFrame(
-        [(name, _naive(at), *rest) for name, at, *rest in (*shipped, *old)],
+        [(name, utc_without_zone(at), *rest) for name, at, *rest in (*shipped, *old)],
         schema={"model_id": pl.String, "seen_at": pl.Datetime("us"), "source_id": pl.String, **_SAID},
         orient="row",
     )
@@ -113,7 +114,3 @@ def _said(record: ModelRecord) -> Said:
     except FitmartError:
         return record.revision, None, None, None
     return record.revision, *found
-
-
-def _naive(moment: datetime) -> datetime:
-    return moment.astimezone(UTC).replace(tzinfo=None)

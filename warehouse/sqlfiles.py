@@ -14,11 +14,6 @@ def sql_files(folder: Folder) -> list[Path]:
     return sorted((SQL / folder).glob("*.sql"))
 
 
-def read_sql(folder: Folder, name: str) -> str:
-    """The text of `sql/<folder>/<name>.sql`."""
-    return (SQL / folder / f"{name}.sql").read_text(encoding="utf-8")
-
-
 def sql_hash() -> str:
     """Hash of everything under sql/ that makes a catalog: tables, views, macros and checks."""
     digest = hashlib.sha256()
